@@ -19,8 +19,9 @@ from caughtup.models.state.cluster import ClusterState
 
 _INTERVAL_SECONDS = 2.0
 #: With turns of 2 ms (``process/turns.py``) and this pause, assessing takes at most a fifth of the
-#: event loop's time, and a request waits for one turn at most.
-_PAUSE_SECONDS = 0.008
+#: event loop's time, and a request waits for one turn at most. Once every group was assessed, only what
+#: changed is assessed again, and with the longer pause it takes a tenth at most.
+_PAUSE_SECONDS, _LATER_PAUSE_SECONDS = 0.008, 0.018
 
 
 class Assessor(Service):
@@ -39,6 +40,7 @@ class Assessor(Service):
         self._state = state
         self._health = health
         self._freeze = FreezeOnGrowth()
+        self._pause = _PAUSE_SECONDS
 
     @Service.task
     async def _run(self) -> None:
@@ -79,7 +81,8 @@ class Assessor(Service):
 
     async def _round(self) -> None:
         """Assess every group once."""
-        await done_in_turns(self._groups(), _PAUSE_SECONDS)
+        await done_in_turns(self._groups(), self._pause)
+        self._pause = _LATER_PAUSE_SECONDS
 
     def _groups(self) -> Generator[None, None, None]:
         groups = self._state.group_names()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -36,13 +37,16 @@ _TURN_SECONDS = 0.005
 _PAUSE_SECONDS = 0.045
 _RETRY_SECONDS = 2.0
 _FLUSH_SECONDS = 2.0
+#: The age of a line: while nothing else of it changes, it grows as time passes.
+_AGE = re.compile(rb'"lag_seconds":[0-9.e+-]+,')
 
 
 class LagTopic(Service):
     """Writes the lag of every group-partition and of every copy of a task, as it changes.
 
     A key is the JSON array of group, topic and partition, or of group, process and task; a value
-    is the line of ``caughtup lag --format json``. A line that is gone gets a tombstone.
+    is the line of ``caughtup lag --format json``. A line that is gone gets a tombstone. A line of
+    which only the age has grown isn't written: its reader adds the time since the record's own.
     ``may_publish`` is called before each record.
 
     It has a producer of its own beside the ``Publisher``'s: a round may have 100,000 records, and a
@@ -65,7 +69,7 @@ class LagTopic(Service):
         self._topic = topic_name(settings, LAG)
         self._state = state
         self._health = health
-        #: By group and key: the hash of the value that was last written.
+        #: By group and key: ``_mark`` of the value that was last written.
         self._written: dict[str, dict[bytes, int]] = {}
         #: By group: its ``ClusterState.at_rest`` when all its lines were written.
         self._at_rest: dict[str, object] = {}
@@ -166,7 +170,7 @@ class LagTopic(Service):
             written = self._written.setdefault(group, {})
             for key, value in _records(self._state, group):
                 there.add(key)
-                if written.get(key) != hash(value):
+                if written.get(key) != _mark(value):
                     await self._send(producer, group, key, value)
                 if self._is_turn_over():  # most lines need no coroutine
                     await self._yield_turn(producer)
@@ -189,7 +193,7 @@ class LagTopic(Service):
         if value is None:
             written.pop(key, None)
         else:
-            written[key] = hash(value)
+            written[key] = _mark(value)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         """Log a record that wasn't written, and mark it to be written again."""
@@ -221,6 +225,11 @@ def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
         yield line.key, encode(line)
 
 
+def _mark(value: bytes) -> int:
+    """Return a number that changes with a value, unless only its age does."""
+    return hash(_AGE.sub(b"", value, 1))
+
+
 def _restore(written: dict[str, dict[bytes, int]], key: bytes | None, value: bytes | None) -> None:
     """Add a record that was read back. Raises RefusedError for a malformed key."""
     group = decode_line(key)
@@ -228,4 +237,4 @@ def _restore(written: dict[str, dict[bytes, int]], key: bytes | None, value: byt
     if value is None:
         written.get(group, {}).pop(key, None)
     else:
-        written.setdefault(group, {})[key] = hash(value)
+        written.setdefault(group, {})[key] = _mark(value)

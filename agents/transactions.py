@@ -27,7 +27,7 @@ from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.assessment import HELD_MS
+from caughtup.models.lag.lagging import HELD_MS
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import changed

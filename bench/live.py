@@ -8,15 +8,12 @@ import os
 import statistics
 import time
 from functools import partial
-from itertools import product
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from confluent_kafka import TopicPartition as ClientTopicPartition
 from rich.console import Console
 from rich.table import Table
 
@@ -27,46 +24,23 @@ from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.turns import collect_seldom
-from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.bench.figures import Figures
+from caughtup.bench.live_load import MARKER, OFFSETS_PARTITIONS, Load, fill, topic_of, write
 from caughtup.bench.loop.turns import LoopTurns, until
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import partitions_option, transactional_option
-from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 
 if TYPE_CHECKING:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
-    from caughtup.demo.fleet.offset_commits import RawRecord
 
 _MEGABYTE = 1 << 20
-_OFFSETS_PARTITIONS = 50
-_TOPICS = 10
-#: The records of each partition; idle groups have committed its end.
-_END_OFFSET = 100
-_MARKER = "bench-live-marker"
 _SAMPLE_SECONDS = 0.001
 _SETTLE_SECONDS = 10.0
-_MARK_SECONDS = 0.05
-_FLUSH_SECONDS = 60.0
-_AT_ONCE = 100_000
 _positive = click.IntRange(min=1)
-
-
-class Load(NamedTuple):
-    """``groups`` × ``partitions`` have commits; ``active`` of them get ``commits`` more a second.
-
-    A percentage of the groups is ``transactional``, with all that a group commits in one.
-    """
-
-    groups: int
-    partitions: int
-    active: int
-    a_second: int
-    transactional: int
 
 
 @click.command(
@@ -109,10 +83,10 @@ def live(
     except ImportError as error:
         raise not_in_checkout(error) from error
     load = Load(groups, partitions, min(active, groups * partitions), commits, transactional)
-    properties = {"offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS)}
+    properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
     try:
         with EmbeddedCluster(1, broker_properties=properties) as cluster:
-            _fill(cluster, load)
+            fill(cluster, load)
             collect_seldom()
             figures = asyncio.run(_measure(cluster, load, seconds))
     except CaughtupError as error:
@@ -131,24 +105,6 @@ def live(
     Console().print(table)
 
 
-def _fill(cluster: EmbeddedCluster, load: Load) -> None:
-    """Create the topics, and the last commit of every group-partition."""
-    from caughtup.demo.cluster.load import produce_empty
-    from caughtup.demo.cluster.topics import create_topics
-    from caughtup.demo.fleet.offset_commits import make_offsets_topic, write_records
-
-    create_topics(cluster, dict.fromkeys(map(_topic, range(_TOPICS)), load.partitions))
-    partitions = product(map(_topic, range(_TOPICS)), range(load.partitions))
-    produce_empty(cluster, partitions, _END_OFFSET)
-    make_offsets_topic(cluster)
-    with Progress().task("writing commits", load.groups * load.partitions) as advance:
-        count = load.groups * load.partitions
-        for start in range(0, count, _AT_ONCE):
-            keys = range(start, min(count, start + _AT_ONCE))
-            write_records(cluster, [_commit(load, key, _last_offset(load, key)) for key in keys])
-            advance(len(keys))
-
-
 async def _measure(cluster: EmbeddedCluster, load: Load, seconds: int) -> Figures:
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, web_port=0)
     with LoopTurns() as turns, TemporaryDirectory() as scratch:
@@ -163,7 +119,7 @@ async def _measure(cluster: EmbeddedCluster, load: Load, seconds: int) -> Figure
             context = multiprocessing.get_context("spawn")
             stop = context.Event()
             writer = context.Process(
-                target=_write, args=(cluster.bootstrap_servers, load, stop), daemon=True
+                target=write, args=(cluster.bootstrap_servers, load, stop), daemon=True
             )
             writer.start()
             await until(partial(_marked_ms, state), "the first commit is read")
@@ -200,7 +156,7 @@ async def _cores(seconds: float) -> float:
 
 def _marked_ms(state: ClusterState) -> int:
     """Return when the newest marker commit in the state was sent (ms), 0 before the first."""
-    found = state.commits.find(_MARKER, TopicPartition(_topic(0), 0))
+    found = state.commits.find(MARKER, TopicPartition(topic_of(0), 0))
     return 0 if found is None else found.committed
 
 
@@ -213,61 +169,3 @@ def _sample(state: ClusterState, seconds: float, ages: list[float]) -> None:
             ages.append((now_ms() - marked) / 1000)
             last = marked
         time.sleep(_SAMPLE_SECONDS)
-
-
-def _write(bootstrap_servers: str, load: Load, stop: Event) -> None:
-    """Write commits at their rate, with a marker at intervals, until ``stop`` is set."""
-    from caughtup.demo.fleet.broker_commits import BrokerCommits, is_transactional
-    from caughtup.demo.fleet.offset_commits import offsets_producer, produce_record
-
-    commits, markers = (offsets_producer(bootstrap_servers, linger) for linger in (20, 0))
-    began, written = time.monotonic(), 0
-    with BrokerCommits(bootstrap_servers) as through_brokers:
-        while not stop.is_set():
-            for _ in range(int((time.monotonic() - began) * load.a_second) - written):
-                turn, key = divmod(written, load.active)
-                offset, written = _END_OFFSET // 2 + turn, written + 1
-                partition, number = divmod(key, load.groups)
-                if not load.transactional:
-                    produce_record(commits, _commit(load, key, offset))
-                elif partition == 0:  # with all of its active partitions
-                    active = range((load.active - 1 - number) // load.groups + 1)
-                    offsets = [ClientTopicPartition(_topic(number), p, offset) for p in active]
-                    transactional = is_transactional(number, load.transactional)
-                    through_brokers.commit(_group(number), offsets, in_transaction=transactional)
-            produce_record(markers, _commit(load, 0, now_ms(), _MARKER))
-            for producer in (commits, markers):
-                producer.poll(0)
-            time.sleep(_MARK_SECONDS)
-    for producer in (commits, markers):
-        producer.flush(_FLUSH_SECONDS)
-
-
-def _commit(load: Load, key: int, offset: int, name: str | None = None) -> RawRecord:
-    """Return the commit of a group-partition by number, or of a named group on the first one."""
-    from caughtup.demo.fleet.offset_commits import (
-        RawRecord,
-        commit_key,
-        commit_value,
-    )
-
-    # The active group-partitions are spread over all groups.
-    partition, number = divmod(key, load.groups)
-    group = name or _group(number)
-    home = coordinator_partition(group, _OFFSETS_PARTITIONS)
-    at_ms = now_ms()
-    raw_key = commit_key(group, partition, _topic(number))
-    return RawRecord(home, 0, at_ms, raw_key, commit_value(offset, at_ms))
-
-
-def _last_offset(load: Load, key: int) -> int:
-    """Return the previously committed offset; the end for idle groups."""
-    return _END_OFFSET // 2 - 1 if key < load.active else _END_OFFSET
-
-
-def _group(number: int) -> str:
-    return f"bench-live-group-{number:06d}"
-
-
-def _topic(number: int) -> str:
-    return f"bench-live-{number % _TOPICS}"

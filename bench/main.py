@@ -34,6 +34,10 @@ for origin, short_help in (
     ),
     ("caughtup.bench.fleet:fleet", "Generate the history of a fleet of groups."),
     ("caughtup.bench.follow:follow", "Grow an application with the follower and without it."),
+    (
+        "caughtup.bench.footprint:footprint",
+        "Measure the service's CPU and memory at rest, live and looked at.",
+    ),
     ("caughtup.bench.freshness:freshness", "Measure the time from a commit to /metrics."),
     ("caughtup.bench.history:history", "Measure the rate of the history job on Spark."),
     ("caughtup.bench.live:live", "Measure the work on live commits, among many group-partitions."),

@@ -21,6 +21,19 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:,.1f} h"
 
 
+#: Up to each of these times (s), ``duration`` rounds to this many seconds; beyond, to the last.
+_ROUNDED = ((10.0, 0.1), (120.0, 1.0), (7_200.0, 60.0), (math.inf, 360.0))
+
+
+def same_text_seconds(seconds: float) -> float:
+    """Return for how long (s) ``duration`` of a growing time stays the same, at least."""
+    for limit, unit in _ROUNDED:
+        if seconds < limit:
+            # A half is rounded to the even number: up or down.
+            return max(0.0, min(limit, (math.ceil(seconds / unit - 0.5) + 0.5) * unit) - seconds)
+    return math.inf
+
+
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 

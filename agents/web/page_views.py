@@ -30,11 +30,13 @@ from caughtup.agents.web.page.parts import (
     whole_steps,
 )
 from caughtup.models.records.fields import ABSENT
+from caughtup.models.shown.groups import GroupLines
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 2
-#: A view is shared by its listeners for this long.
-_SHARED_SECONDS = 0.5
+#: A view is shared by its listeners for this long, and for so many times as long as making it took:
+#: of a large cluster it is made more seldom, so that one page takes a fifth of a core at most.
+_SHARED_SECONDS, _SHARED_TIMES = 0.5, 4
 #: The most views that are kept; there are no more listeners.
 _KEPT = 64
 #: Views are made one after the other; a request that waits longer than this gets 503.
@@ -99,6 +101,7 @@ class PageViews:
         )
         self._states = Slots("whole states", refusals, _STATES, retry_seconds=5)
         self._kept: dict[View, tuple[float, bytes]] = {}
+        self._lines = GroupLines(state)
 
     def add_routes(self, app: web.Application) -> None:
         """Register the endpoints, except that of events."""
@@ -108,14 +111,17 @@ class PageViews:
         app.router.add_get(r"/api/groups/{group:[\s\S]+}/recent", self._recent)
 
     async def event(self, view: View) -> bytes:
-        """Return a view as a server-sent event, shared by its listeners for 0.5 s."""
+        """Return a view as a server-sent event, shared by its listeners for a while."""
         until, made = self._kept.get(view, (0.0, b""))
-        if time.monotonic() > until:
+        began = time.monotonic()
+        if began > until:
             made = b"event: state\ndata: %s\n\n" % await self._view_json(view)
             self._kept.pop(view, None)
             while len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
-            self._kept[view] = (time.monotonic() + _SHARED_SECONDS, made)
+            now = time.monotonic()
+            shared = max(_SHARED_SECONDS, _SHARED_TIMES * (now - began))
+            self._kept[view] = (now + shared, made)
         return made
 
     async def _view_json(self, view: View) -> bytes:
@@ -132,9 +138,9 @@ class PageViews:
     def _steps(self, view: View) -> Generator[None, None, Head]:
         state, health, now = self._state, self._health, self._clock()
         if view == WHOLE:
-            return whole_steps(state, health, now, self._limited())
+            return whole_steps(state, health, now, self._limited(), self._lines)
         if view.view == "overview":
-            return overview_steps(state, health, now, view.find, self._limited())
+            return overview_steps(state, health, now, view.find, self._limited(), self._lines)
         if view.view == "group":
             return group_steps(state, health, now, view.group)
         return _PARTS[view.view](state, health, now)

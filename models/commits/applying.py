@@ -2,23 +2,25 @@
 
 Past commits are applied a whole poll at once, by vector operations. Only the last commit of each key
 and its time are kept, so that a group's interval is known only after further commits. Of new
-commits, the first of a key and those that repeat an offset are applied all at once, the others one by
-one.
+commits, those that repeat an offset or only advance are applied all at once, the others one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
+from caughtup.models.commits.advancing import apply_advances, apply_first
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
 from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
+from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET, NO_TOPIC_ID, CommitColumns
@@ -36,9 +38,15 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     _delete_rows(table, rows[last[deleted]], heads[last[deleted]])
     last = last[~deleted]
     rows, of_head = rows[last], heads[last]
-    columns = table.columns
+    columns, ids = table.columns, table.topic_ids
     offset, time_ms = commits.offset[last], commits.time_ms[last]
-    topic_id = _numbered(table, commits, last)
+    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)
+    named = np.zeros(len(numbers), np.bool_)  # the last is NO_TOPIC_ID's
+    named[commits.topic_id[last]] = True
+    for index in np.flatnonzero(named[:-1]).tolist():
+        numbers[index] = ids.number(commits.topic_ids[index])
+    topic_id = numbers[commits.topic_id[last]]
+
     before, known_id = columns.offset[rows], columns.topic_id[rows]
     is_new = before == NO_OFFSET
     other_topic = (topic_id != NO_TOPIC_ID) & (known_id != NO_TOPIC_ID) & (topic_id != known_id)
@@ -55,16 +63,6 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     np.add.at(table.row_index.counts, of_head[is_new], 1)
     if deleted.any():
         table.sweep(commits.heads)
-
-
-def _numbered(table: CommitTable, commits: CommitColumns, indices: Ints) -> Ints:
-    """Return the number of the topic id of each of these commits; an id that has none gets one."""
-    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)
-    named = np.zeros(len(numbers), np.bool_)  # the last is NO_TOPIC_ID's
-    named[commits.topic_id[indices]] = True
-    for index in np.flatnonzero(named[:-1]).tolist():
-        numbers[index] = table.topic_ids.number(commits.topic_ids[index])
-    return numbers[commits.topic_id[indices]].astype(np.int64)
 
 
 def _last_in_each_row(table: CommitTable, rows: Ints) -> Ints:
@@ -110,15 +108,15 @@ def apply_live(
     rows, _ = table.row_index.rows(commits, last[:0])
     offset, time_ms = commits.offset[last], commits.time_ms[last]
     topic_id = commits.topic_id[last]
-    is_news = ~_repeated(
+    nothing, is_plain = _repeated(
         table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
     )
-    known = rows[last]
-    has_none = (known == NO_ROW) | (table.columns.offset[known] == NO_OFFSET)
-    is_first = is_news & has_none & (offset != NO_OFFSET)
+    is_news = ~nothing
+    at_once = _applied_at_once(table, commits, last, rows[last], is_news, is_plain, ends)
+    is_news &= ~at_once
     names: dict[int, tuple[str, str]] = {}
-    changed = _apply_first(table, commits, last[is_first])
-    for at in np.flatnonzero(is_news & ~is_first).tolist():
+    changed = {names_of(commits.heads[n])[0] for n in set(commits.head[last[at_once]].tolist())}
+    for at in np.flatnonzero(is_news).tolist():
         index = last.item(at)
         number = commits.head.item(index)
         head = commits.heads[number]
@@ -131,27 +129,39 @@ def apply_live(
                 delete(table, group, partition)
                 continue
             of_topic = topic_id.item(at)
-            named = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
+            known = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
             history = ends.history(partition)
-            _apply(table, head, partition, made, time_ms.item(at), named, history, now_ms)
+            _apply(table, head, partition, made, time_ms.item(at), known, history, now_ms)
         except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
     table.sweep(commits.heads)
-    table.note(changed)
+    repeated = np.unique(commits.head[last[nothing]]).tolist()
+    table.note(changed, [names_of(commits.heads[number])[0] for number in repeated])
 
 
-def _apply_first(table: CommitTable, commits: CommitColumns, indices: Ints) -> set[str]:
-    """Apply commits of keys that have none, all at once; return their groups."""
-    if not indices.size:
-        return set()
-    columns = table.columns
-    every, heads = table.row_index.rows(commits, indices)
-    rows, time_ms = every[indices], commits.time_ms[indices]
-    columns.offset[rows] = commits.offset[indices]
-    columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
-    columns.topic_id[rows] = _numbered(table, commits, indices)
-    np.add.at(table.row_index.counts, heads[indices], 1)
-    return {names_of(commits.heads[one])[0] for one in np.unique(commits.head[indices]).tolist()}
+def _applied_at_once(
+    table: CommitTable,
+    commits: CommitColumns,
+    last: Ints,
+    rows: Ints,
+    is_news: Rows,
+    is_plain: Rows,
+    ends: EndOffsetTable,
+) -> Rows:
+    """Apply the commits that advance or begin a history; return which of ``last`` they are.
+
+    If that fails, all are left to be applied one by one, where a failure affects one.
+    """
+    applied = np.zeros(len(last), np.bool_)
+    with suppress(Exception):
+        plain = np.flatnonzero(is_news & is_plain)
+        applied[plain] = apply_advances(table, commits, last[plain], rows[plain], ends)
+        there = (rows != NO_ROW) & (table.columns.offset[rows] != NO_OFFSET)
+        first = np.flatnonzero(is_news & ~there & (commits.offset[last] != NO_OFFSET))
+        if first.size:
+            apply_first(table, commits, last[first])
+            applied[first] = True
+    return applied
 
 
 def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
@@ -202,6 +212,10 @@ def _apply(
     row_index = table.row_index
     number = row_index.add(head)
     row = row_index.add_row(number, partition.partition)
+    if table.columns.offset[row] == NO_OFFSET:
+        table.keep(row, CommitHistory(offset, time_ms, topic_id))
+        row_index.counts[number] += 1
+        return
     known = table.history(row)
     if known.topic_id is None:
         known.topic_id = topic_id
@@ -245,11 +259,12 @@ def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:
 
 def _repeated(
     table: CommitTable, rows: Ints, offset: Ints, time_ms: Ints, topic_id: Ints, now_ms: int | None
-) -> Rows:
+) -> tuple[Rows, Rows]:
     """Apply the commits that repeat an offset; return which commits need no further work.
 
     These are the repeated ones, those older than the known commit (the log is read again from its
-    start after a lost connection), and tombstones of keys without a commit.
+    start after a lost connection), and tombstones of keys without a commit. Return also which are on
+    the same topic as the last one of their row, which wasn't rewound.
     """
     columns = table.columns
     before, before_ms = columns.offset[rows], columns.commit_ms[rows]
@@ -265,6 +280,7 @@ def _repeated(
     waits = time_ms[again] - before_ms[again]
     columns.wait_ms[repeated] = np.maximum(columns.wait_ms[repeated], waits)
     columns.commit_ms[repeated] = time_ms[again]
+    columns.changed[repeated] = table.changes + 1
     nothing: Rows = is_older | (~there & (offset == NO_OFFSET))
     nothing[again] = True
-    return nothing
+    return nothing, plain

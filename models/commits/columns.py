@@ -1,4 +1,4 @@
-"""Columns that grow: the last commit in each row, 45 bytes a row, and the ids of topics."""
+"""Columns that grow: the last commit in each row, 53 bytes a row, and the ids of topics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class CommitTableColumns:
     the group's wait before that step, or before a later commit that repeats it, NO_WAIT if unknown
     (all int64; times in ms since the epoch). ``topic_id`` is an index in a list of ids, or
     NO_TOPIC_ID; ``slot`` is where the steps before the last are, or NO_SLOT; ``stamp`` is scratch
-    space for the time of a call (int32). ``is_rewound`` marks the rows, usually few, whose
+    space for the time of a call (int32); ``changed`` is the number of the change of the table in which
+    the row last had a commit (int64). ``is_rewound`` marks the rows, usually few, whose
     ``CommitHistory.rewound_from`` is in ``rewound``.
     """
 
@@ -40,6 +41,7 @@ class CommitTableColumns:
         self.topic_id = np.full(_FEWEST_ROWS, NO_TOPIC_ID, np.int32)
         self.slot = np.full(_FEWEST_ROWS, NO_SLOT, np.int32)
         self.stamp = np.zeros(_FEWEST_ROWS, np.int32)
+        self.changed = np.zeros(_FEWEST_ROWS, np.int64)
         self.is_rewound = np.zeros(_FEWEST_ROWS, np.bool_)
         self.rewound: dict[int, int] = {}
 
@@ -66,6 +68,7 @@ class CommitTableColumns:
             (self.topic_id, NO_TOPIC_ID),
             (self.slot, NO_SLOT),
             (self.stamp, 0),
+            (self.changed, 0),
             (self.is_rewound, 0),
         )
 

@@ -8,6 +8,7 @@ single rows, so that a made-up number costs only one row.
 from __future__ import annotations
 
 from collections.abc import Iterable, KeysView
+from functools import lru_cache
 
 import numpy as np
 
@@ -239,6 +240,7 @@ def names_of(head: bytes) -> tuple[str, str]:
     return names
 
 
+@lru_cache(maxsize=64)  # a group's partitions are looked up one after the other
 def head_of(group: str, topic: str) -> bytes:
     """Return the start of the key of a committed offset: a group and a topic."""
     of_group, of_topic = group.encode(), topic.encode()

@@ -85,6 +85,24 @@ class StepBlocks:
         self._lengths[slot] = len(steps) // STEP_NUMBERS
         return slot
 
+    def lengths(self, slots: Ints) -> Ints:
+        """Return the number of steps in some slots (int64)."""
+        return np.frombuffer(self._lengths, np.uint8)[slots].astype(np.int64)
+
+    def append(self, slots: Ints, steps: Ints) -> None:
+        """Add a step to each of some slots, which differ and have room: three numbers a row."""
+        numbers, at = np.divmod(slots, self._block)
+        lengths = np.frombuffer(self._lengths, np.uint8)
+        places = at * self.steps_kept + lengths[slots]
+        lengths[slots] += 1
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
+        for start, end in pairwise([*starts, len(order)]):
+            some = order[start:end]
+            block = self._narrow(numbers.item(some.item(0)))
+            of_block = np.frombuffer(block, np.int64).reshape(-1, STEP_NUMBERS)
+            of_block[places[some]] = steps[some]
+
     def free(self, slot: int) -> None:
         """Free a slot."""
         self._lengths[slot] = 0

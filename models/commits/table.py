@@ -22,7 +22,7 @@ from caughtup.models.histories.commits import (
     CommitHistory,
 )
 from caughtup.models.ids import TopicPartition
-from caughtup.models.polls.column_reader import Ints
+from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET
 
 
@@ -99,16 +99,18 @@ class CommitTable:
         self._partitions: dict[str, list[TopicPartition]] = {}
         # The number of changes so far, and its value at the last change of each group, and of all.
         self._changed: dict[str, int] = {}
+        self._touched: dict[str, int] = {}
         self._changes = self._all_changed = 1
 
-    def note(self, groups: Iterable[str]) -> None:
-        """Record that commits of these groups changed.
-
-        Commits that repeat an offset don't count.
-        """
+    def note(self, groups: Iterable[str], repeated: Iterable[str] = ()) -> None:
+        """Record that commits of these groups changed, and which groups ``repeated`` an offset."""
         self._changes += 1
         there = self.row_index.groups()
+        for group in repeated:
+            if group in there:
+                self._touched[group] = self._changes
         for group in groups:
+            self._touched.pop(group, None)
             if group in there:
                 self._changed[group] = self._changes
             else:
@@ -119,6 +121,22 @@ class CommitTable:
         self._changes += 1
         self._all_changed = self._changes
         self._changed.clear()
+        self._touched.clear()
+
+    @property
+    def changes(self) -> int:
+        """The number of changes so far."""
+        return self._changes
+
+    def changed_since(self, rows: Ints, changes: int) -> Rows:
+        """Return which of these rows may have had a commit since there were so many ``changes``."""
+        if self._all_changed > changes:
+            return np.ones(len(rows), np.bool_)
+        return self.columns.changed[rows] > changes
+
+    def touched(self, group: str) -> int:
+        """Return a number that changes with each commit of the group, also one of the same offset."""
+        return max(self.changed(group), self._touched.get(group, 0))
 
     def changed(self, group: str) -> int:
         """Return a number that changes when the group commits another offset.
@@ -195,10 +213,7 @@ class CommitTable:
         ]
 
     def named(self, topic: str, numbers: Ints) -> list[TopicPartition]:
-        """Return the partitions of a topic with these numbers, which ascend.
-
-        Close ones are the same objects each time.
-        """
+        """Return the partitions of a topic with these numbers, which ascend; mostly the same objects."""
         return self._partitions_of(topic, numbers.tolist())
 
     def has_commit(self, group: str) -> Callable[[TopicPartition], bool]:
@@ -282,6 +297,7 @@ class CommitTable:
         columns, steps = self.columns, history.steps
         columns.offset[row], columns.step_ms[row], columns.wait_ms[row] = steps[-STEP_NUMBERS:]
         columns.commit_ms[row] = history.commit_timestamp_ms
+        columns.changed[row] = self._changes + 1  # by the time that they are noted
         columns.topic_id[row] = self.topic_ids.number(history.topic_id)
         slot = columns.slot.item(row)
         if len(steps) > STEP_NUMBERS:

@@ -15,7 +15,7 @@ from caughtup.models.copies.warmup_table import WarmupTable
 from caughtup.models.copies.warmups import CopyAssessment
 from caughtup.models.decisions.life import DecidedGeneration
 from caughtup.models.decisions.task_table import TaskCopy
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.ids import CopyKey, TaskId, TopicPartition
 from caughtup.models.offsets import sum_offsets

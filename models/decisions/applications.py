@@ -15,7 +15,7 @@ from caughtup.models.decisions.life import LISTING_WAIT_MS, GenerationLife
 from caughtup.models.decisions.movements import MovementLog
 from caughtup.models.faults import Faults, Isolation
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.histories.rebalance_ends import ListedBounds, RebalanceEnds
 from caughtup.models.ids import TopicPartition
 from caughtup.models.learning.learned import Learned

@@ -47,7 +47,7 @@ from caughtup.models.decisions.task_table import assigned_copies
 from caughtup.models.errors import CaughtupError
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.histories.rebalance_ends import ListedBounds
 from caughtup.models.ids import CopyKey, TopicPartition
 from caughtup.models.learning.known_inputs import with_known_configs

@@ -30,7 +30,8 @@ from caughtup.models.decisions.inputs.gathering import GenerationInputs
 from caughtup.models.decisions.next_rebalance import CaughtUpCopies
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
+from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.learning.learned import Learned
 from caughtup.models.records.recommendations import RecommendationRecord, RecommendedMovement

@@ -178,9 +178,10 @@ class CommitHistory:
         that commits in bursts with long pauses has the long pauses as its interval. With few known
         waits it is the longest; with fewer than two it is None.
         """
-        waits = sorted(wait for wait in self._steps[2::STEP_NUMBERS] if wait != _UNKNOWN)
+        waits = [wait for wait in self._steps[2::STEP_NUMBERS] if wait != _UNKNOWN]
         if len(waits) < FEWEST_WAITS:
             return None
+        waits.sort()
         return waits[-1] if len(waits) < ENOUGH_WAITS else waits[-2]
 
     def resumed_ms(self, wait_ms: int) -> int | None:

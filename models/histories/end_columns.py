@@ -43,7 +43,8 @@ class Ends(NamedTuple):
 class EndColumns:
     """The newest sample in each row, with the fields of ``Ends``.
 
-    Row UNKNOWN_ROW is no partition's.
+    ``moved`` is the number of the last sample that didn't only repeat the one before it. Row
+    UNKNOWN_ROW is no partition's.
     """
 
     def __init__(self) -> None:
@@ -54,6 +55,7 @@ class EndColumns:
         self.readable = np.zeros(_FEWEST, np.int64)
         self.as_of_ms = np.full(_FEWEST, NEVER_MS, np.int64)
         self.held_ms = np.full(_FEWEST, NOT_HELD_MS, np.int64)
+        self.moved = np.zeros(_FEWEST, np.int64)
 
     def add(self) -> int:
         """Return a row for one more partition."""
@@ -69,6 +71,7 @@ class EndColumns:
                 (self.readable, 0),
                 (self.as_of_ms, NEVER_MS),
                 (self.held_ms, NOT_HELD_MS),
+                (self.moved, 0),
             ):
                 column.resize(size, refcheck=False)  # in place: no view of a column is ever kept
                 column[row:] = nothing

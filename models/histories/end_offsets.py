@@ -13,16 +13,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
-from caughtup.models.histories.end_columns import NOT_HELD_MS, UNKNOWN_ROW, EndColumns, TopicRows
 from caughtup.models.histories.thinning import kept_points
-from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.polls.column_reader import Ints
 
 #: The number of newest samples, which all stay: at one a second, more than a decision waits for.
 DENSE_SAMPLES = 20
@@ -67,8 +61,11 @@ class EndOffsetHistory:
         copied._ends, copied._readable = self._ends[:], self._readable[:]
         return copied
 
-    def add(self, sample: EndOffsets, now_ms: int | None = None) -> None:
+    def add(self, sample: EndOffsets, now_ms: int | None = None) -> bool:
         """Add a sample; one older than the latest is ignored.
+
+        Return whether it did more than to repeat the latest, of a log that two samples or more had
+        as it is.
 
         The exception is a latest sample whose time is later than ``now_ms``: the clock has been set
         back since, and samples from after ``now_ms`` are removed. A log whose end went back was
@@ -76,10 +73,15 @@ class EndOffsetHistory:
         unknown, so its history starts again.
         """
         ends, readable, times_ms = self._ends, self._readable, self._times_ms
+        is_level = len(ends) > 1 and ends[-2] == ends[-1] and readable[-2] == readable[-1]
+        is_later = sample.as_of_ms >= times_ms[-1]
+        if is_level and is_later and _offsets(sample) == _offsets(self.latest):
+            self.latest, times_ms[-1] = sample, sample.as_of_ms
+            return False
         if sample.as_of_ms < times_ms[-1]:
             seen = len(times_ms) if now_ms is None else bisect_right(times_ms, now_ms)
             if seen == len(times_ms) or (seen and sample.as_of_ms < times_ms[seen - 1]):
-                return
+                return False
             del ends[seen:], readable[seen:], times_ms[seen:]
         if not _is_held(sample):
             self.held_ms = None
@@ -96,15 +98,16 @@ class EndOffsetHistory:
             readable[index] = readable_end
         if ends and sample.as_of_ms == times_ms[-1]:
             ends[-1], readable[-1] = end, readable_end
-            return
+            return True
         if len(ends) > 1 and end == ends[-2] and readable_end == readable[-2]:
             ends[-1], readable[-1], times_ms[-1] = end, readable_end, sample.as_of_ms
-            return
+            return True
         ends.append(end)
         readable.append(readable_end)
         times_ms.append(sample.as_of_ms)
         if len(ends) > SAMPLES_KEPT:
             self._thin()
+        return True
 
     def _thin(self) -> None:
         kept = kept_points(self._times_ms, DENSE_SAMPLES, SPARSE_SAMPLES, HORIZON_MS)
@@ -134,6 +137,11 @@ class EndOffsetHistory:
             ReadableEnd(readable[index - 1], times_ms[index - 1]) if index else None,
             ReadableEnd(readable[index], times_ms[index]) if index < len(readable) else None,
         )
+
+    def unread_at_ms(self, offset: int) -> int:
+        """Return the time (ms) of the last sample without a record at an offset, 0 without one."""
+        index = bisect_right(self._readable, offset)
+        return self._times_ms[index - 1] if index else 0
 
     def readable_end_at(self, moment_ms: int) -> float | None:
         """Return the interpolated readable end at a time; None outside of the samples."""
@@ -173,151 +181,10 @@ class EndOffsetHistory:
         return len(self._ends)
 
 
-class EndOffsetTable:
-    """Every partition's end offsets: the latest, and enough of the past to bound a time.
-
-    ``columns`` has the newest samples, by row. ``layout`` changes whenever a row may have become
-    another partition's.
-    """
-
-    def __init__(self) -> None:
-        self.columns = EndColumns()
-        self.layout = 0
-        self._histories: dict[TopicPartition, EndOffsetHistory] = {}
-        #: Topic → partition → row.
-        self._rows: dict[str, dict[int, int]] = {}
-        self._topic_rows: dict[str, TopicRows] = {}
-        #: The number of samples so far, and its value at the last one of each topic.
-        self.samples = 0
-        self._changed: dict[str, int] = {}
-        #: The time of the newest sample of any partition (ms); None without any.
-        self.newest_ms: int | None = None
-
-    def apply(
-        self, partition: TopicPartition, sample: EndOffsets | None, now_ms: int | None = None
-    ) -> None:
-        """Apply a sample, or None if the partition is deleted; ``now_ms`` is the time now, if known."""
-        if sample is None:
-            if self._histories.pop(partition, None) is not None:
-                self._remove(*partition)
-            return
-        newest_ms = self.newest_ms
-        is_to_come = newest_ms is not None and now_ms is not None and newest_ms > now_ms
-        if newest_ms is None or sample.as_of_ms > newest_ms or is_to_come:
-            self.newest_ms = sample.as_of_ms
-        history = self._histories.get(partition)
-        if history is None:
-            self._add(partition, EndOffsetHistory(sample))
-            return
-        history.add(sample, now_ms)
-        topic, number = partition
-        self.columns.put(self._rows[topic][number], history.latest, history.held_ms)
-        self.samples += 1
-        self._changed[topic] = self.samples
-
-    def _add(self, partition: TopicPartition, history: EndOffsetHistory) -> None:
-        self._histories[partition] = history
-        topic, number = partition
-        row = self._rows.setdefault(topic, {})[number] = self.columns.add()
-        self.columns.put(row, history.latest, history.held_ms)
-        self._moved(topic)
-
-    def _remove(self, topic: str, number: int) -> None:
-        rows = self._rows[topic]
-        self.columns.remove(rows.pop(number))
-        self._moved(topic)
-        if not rows:
-            del self._rows[topic], self._changed[topic]
-
-    def _moved(self, topic: str) -> None:
-        self._topic_rows.pop(topic, None)
-        self.layout += 1
-        self.samples += 1
-        self._changed[topic] = self.samples
-
-    def rows(self, topic: str, partitions: Ints) -> Ints:
-        """Return the rows of a topic's partitions in ``columns``, valid until ``layout`` changes.
-
-        UNKNOWN_ROW for partitions without a sample.
-        """
-        known = self._topic_rows.get(topic)
-        if known is None:
-            of_topic = self._rows.get(topic)
-            if of_topic is None:
-                return np.full(len(partitions), UNKNOWN_ROW, np.int64)
-            known = self._topic_rows[topic] = TopicRows(of_topic)
-        return known.of(partitions)
-
-    def changed(self, topic: str) -> int:
-        """Return a number that changes with each sample of any of the topic's partitions.
-
-        It also changes when a partition is added or removed; 0 without any.
-        """
-        return self._changed.get(topic, 0)
-
-    def latest(self, partition: TopicPartition) -> EndOffsets | None:
-        """Return the newest sample of a partition, None without one."""
-        history = self._histories.get(partition)
-        return None if history is None else history.latest
-
-    def history(self, partition: TopicPartition) -> EndOffsetHistory | None:
-        """Return a partition's history, None without one."""
-        return self._histories.get(partition)
-
-    def held(self) -> Iterator[tuple[TopicPartition, EndOffsetHistory]]:
-        """Yield the partitions whose last stable offset an open transaction holds back."""
-        columns = self.columns
-        for topic, rows in self._rows.items():
-            numbers = list(rows)
-            held = columns.held_ms[list(rows.values())] != NOT_HELD_MS
-            for index in np.flatnonzero(held).tolist():
-                partition = TopicPartition(topic, numbers[index])
-                yield partition, self._histories[partition]
-
-    def bounds(
-        self, partition: TopicPartition, before_ms: int, after_ms: int
-    ) -> tuple[int, int] | None:
-        """Return bounds of the log end offset at some time between two, by the samples around.
-
-        A partition first seen after ``before_ms`` counts from 0: it was empty or did not exist.
-        None without a sample since ``after_ms``.
-        """
-        history = self._histories.get(partition)
-        if history is None:
-            return None
-        high = history.at_or_after(after_ms)
-        if high is None:
-            return None
-        return history.at_or_before(before_ms) or 0, high
-
-    def of_topics(self, wanted: Callable[[str], bool]) -> EndOffsetTable:
-        """Return a copy of the table for some topics, which another thread may read."""
-        table = EndOffsetTable()
-        for topic, rows in self._rows.items():
-            if wanted(topic):
-                for number in rows:
-                    partition = TopicPartition(topic, number)
-                    table._add(partition, self._histories[partition].copy())
-        return table
-
-    def partitions(self) -> list[TopicPartition]:
-        """Return all partitions, in the order in which they were added."""
-        return list(self._histories)
-
-    def partition_count(self, topic: str) -> int:
-        """Return how many partitions of a topic have a sample."""
-        return len(self._rows.get(topic, ()))
-
-    def partition_counts(self) -> dict[str, int]:
-        """Return each topic's number of partitions with a sample."""
-        return {topic: len(found) for topic, found in self._rows.items()}
-
-    def __iter__(self) -> Iterator[tuple[TopicPartition, EndOffsets]]:
-        for partition, history in self._histories.items():
-            yield partition, history.latest
-
-    def __len__(self) -> int:
-        return len(self._histories)
+def _offsets(sample: EndOffsets) -> tuple[int, int, int, int | None]:
+    """Return a sample without its time."""
+    start, stable = sample.start_offset, sample.last_stable_offset
+    return start, stable, sample.end_offset, sample.readable_end_offset
 
 
 def _is_held(sample: EndOffsets) -> bool:

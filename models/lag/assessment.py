@@ -6,93 +6,101 @@ commands read the last one. Partitions without lag aren't stored: their lag in s
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from caughtup.models.commits.table import CommitTable, CommittedTopic
+from caughtup.models.commits.table import CommitTable
 from caughtup.models.errors import error_code
 from caughtup.models.groups.membership import Membership
-from caughtup.models.histories.end_columns import NOT_HELD_MS
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, LagFigures, lag_figures
-from caughtup.models.lag.partition_lag import CLOCK_ALLOWANCE_MS, lag_columns
+from caughtup.models.lag.assessed import (
+    AT_THE_END,
+    DEPENDS,
+    LAG_SECONDS,
+    ON_OTHERS,
+    ON_REPEATS,
+    UNTIL_MS,
+    Assessed,
+    Kept,
+    age_at,
+    assessed_at,
+    kept_of,
+    reason_at,
+    retold_at,
+    verdict_at,
+)
+from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, lag_figures
+from caughtup.models.lag.lagging import (
+    HELD_MS,
+    SMALL_STEP,
+    Before,
+    partitions_with_lag,
+    partitions_without_commit,
+)
+from caughtup.models.lag.unread import UNREAD_MOMENTS_MS, unless_unread
 from caughtup.models.lag.verdict import (
-    NOTHING_TO_READ,
     GroupVerdict,
     Verdict,
     group_verdict,
     partition_verdict,
+    told_again,
 )
-from caughtup.models.polls.column_reader import Ints
 from caughtup.models.records.transactions import OpenTransaction
 
 #: Stands for unknown holders of last stable offsets.
 NO_HOLDERS: Mapping[TopicPartition, OpenTransaction] = MappingProxyType({})
 
-#: Commits are always read a little late. When the reader is later than the first of these (ms),
-#: commits that it hasn't read yet look missing; beyond the second, no group is blamed for that.
-UNREAD_MOMENTS_MS = 2_000
-UNREAD_ALLOWED_MS = 30_000
-#: A last stable offset that has stood still for less time (ms) is held back by a short transaction.
-HELD_MS = 5_000
-#: The verdicts that follow from missing or slow commits.
-_BY_MISSING_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
-#: Partitions per step, by columns and one by one: about a millisecond's work.
-_STEP = 20_000
-_SMALL_STEP = 1_000
+
+class _Topic(NamedTuple):
+    """A topic, and ``EndOffsetTable.moved`` and ``changed`` of it."""
+
+    name: str
+    moved: int
+    changed: int
 
 
-class Assessed(NamedTuple):
-    """The assessment of one partition of a group; None = unknown.
+class _Seen(NamedTuple):
+    """The inputs of a group's assessment; while they are the same, only time changes it.
 
-    ``lag_seconds`` is the age of the oldest unread record, ``error_seconds`` its greatest error and
-    ``lag_seconds_method`` one of ``caught_up``, ``interpolated`` and ``at_least``. ``velocity`` is the growth
-    of the lag in records a second. ``eta_seconds`` is the time until the group has caught up,
-    inf = never. A ``PartitionLine`` has the figures of which it has a field.
+    ``changed`` is ``CommitTable.changed`` of the group, with lag ``CommitTable.touched``;
+    ``topics`` are those that it reads. ``depends`` has what else changes any of it: ON_OTHERS,
+    ON_REPEATS. Until ``retold_ms`` no reason has another text.
     """
 
-    verdict: str
-    why: str
-    lag_seconds: float | None
-    error_seconds: float | None
-    lag_seconds_method: str | None
-    velocity: float | None
-    eta_seconds: float | None
-
-
-AT_THE_END = Assessed(*NOTHING_TO_READ[:2], 0.0, 0.0, "caught_up", None, 0.0)
-
-
-class _AtRest(NamedTuple):
-    """The inputs of the assessment of a group without lag, which holds until one of them changes.
-
-    ``changed`` is ``CommitTable.changed`` of the group; ``topics`` has ``EndOffsetTable.changed``
-    of each topic that it reads.
-    """
-
+    before: Before
     changed: int
     membership: Membership | None
-    topics: list[tuple[str, int]]
+    topics: list[_Topic]
+    has_lag: bool
+    depends: int
+    retold_ms: float
+
+    def holds(self, ends: EndOffsetTable) -> bool:
+        """Return whether no log end changed that matters."""
+        if self.depends & ON_REPEATS:
+            return all(ends.changed(topic) == changed for topic, _, changed in self.topics)
+        return all(ends.moved(topic) == moved for topic, moved, _ in self.topics)
 
 
 class Assessments:
     """The last assessment of each group: its verdict, and its partitions that have lag.
 
     No figure of a group without lag depends on the time, so it is assessed again only after a new
-    commit, a change of members or a new sample of an end offset.
+    commit, a change of members or another log end. Of a group with lag, those partitions are assessed
+    again of which any of that changed, or of which time alone would change the verdict or a word of
+    its reason; meanwhile the age of the oldest unread record grows.
     """
 
     def __init__(self) -> None:
         self.verdicts: dict[str, GroupVerdict] = {}
-        # Each value has the fields of an Assessed, as a plain tuple: the garbage collector stops
-        # tracking tuples of plain values, so it doesn't traverse them at every collection.
-        self._behind: dict[str, dict[TopicPartition, tuple[Any, ...]]] = {}
+        self._behind: dict[str, dict[TopicPartition, Kept]] = {}
         self._failed: set[str] = set()
-        self._at_rest: dict[str, _AtRest] = {}
+        self._seen: dict[str, _Seen] = {}
+        #: When each group was last looked at (ms), whether or not anything had to be assessed.
+        self._looked_ms: dict[str, int] = {}
         #: Since when (ms) a group has been assigned partitions on which it never committed.
         self.uncommitted: dict[str, dict[TopicPartition, int]] = {}
         #: The blocked partitions of each group that has any.
@@ -117,77 +125,121 @@ class Assessments:
         the last stable offset of a partition. The caller may do other work between two steps;
         changes made meanwhile may or may not count. The group's verdict is set after the last step.
         """
-        if self.at_rest(group, commits, membership, ends) is not None:
-            return
         unread_ms = 0 if read_ms is None else now_ms - read_ms
+        is_late = unread_ms > UNREAD_MOMENTS_MS
+        behind = self._behind.setdefault(group, {})
+        seen = self._seen.get(group)
+        is_same = seen is not None and _is_same(seen, group, commits, membership, ends)
+        if seen is not None and (
+            seen.membership is not membership
+            or (seen.has_lag and (is_late or now_ms < self._looked_ms[group]))
+        ):
+            seen, is_same = None, False
+        self._looked_ms[group] = now_ms
+        is_due = any(kept[UNTIL_MS] <= now_ms for kept in behind.values())
+        if seen is not None and is_same and not is_due:
+            self._tell_again(group, seen, now_ms)
+            return
         owners = {} if membership is None else membership.owners
         allowed_ms = (membership and membership.rebalance_timeout_ms) or MAX_POLL_INTERVAL_MS
-        committed = commits.columns_of(group)
-        changed, samples, layout = commits.changed(group), ends.samples, ends.layout
-        behind = self._behind.setdefault(group, {})
-        found = yield from _partitions_with_lag(committed, ends, now_ms - HELD_MS)
-        at_the_end, left = found.at_the_end, found.left
+        before = Before(commits.changes, ends.samples)
+        touched, changed = commits.touched(group), commits.changed(group)
+        names = {topic for topic, _, _ in commits.rows_of(group)} | {one.topic for one in owners}
+        topics = [_Topic(name, ends.moved(name), ends.changed(name)) for name in sorted(names)]
+        is_touched = seen is not None and seen.changed != touched
+        is_sampled = seen is not None and topics != seen.topics
+        found = yield from partitions_with_lag(
+            group, commits, ends, seen and seen.before, now_ms - HELD_MS
+        )
+        left = found.left
         if found.reads_uncommitted:
             self.reads_uncommitted.add(group)
-        reads_uncommitted = group in self.reads_uncommitted
-        uncommitted = yield from _partitions_without_commit(group, owners, commits)
-        before = self.uncommitted.get(group, {})
-        since = {partition: before.get(partition, now_ms) for partition in uncommitted}
-        if since:
-            self.uncommitted[group] = since
-        else:
-            self.uncommitted.pop(group, None)
+        uncommitted = yield from partitions_without_commit(group, owners, commits)
+        since = self._uncommitted_since(group, uncommitted, now_ms)
         left += uncommitted
-        longest_ms, is_known = None, False
         for partition in behind.keys() - set(left):
             del behind[partition]
+        depends = ON_REPEATS if found.beyond else 0
+        on_what = (ON_OTHERS if is_touched else 0) | (ON_REPEATS if is_sampled else 0)
+        reads_uncommitted = group in self.reads_uncommitted
+        longest_ms, is_known = None, False
         verdicts: list[tuple[TopicPartition, Verdict]] = []
-        for partition in left:
+        for number, partition in enumerate(left):
+            kept = behind.get(partition)
+            if (
+                seen is not None
+                and kept is not None
+                and kept[UNTIL_MS] > now_ms
+                and not kept[DEPENDS] & on_what
+                and partition not in found.changed
+            ):
+                depends |= kept[DEPENDS]
+                verdicts.append((partition, verdict_at(kept, now_ms)))
+                if not number % SMALL_STEP:
+                    yield partition
+                continue
             history = ends.history(partition)
             if history is None:
                 behind.pop(partition, None)
                 continue
             known = commits.find(group, partition)
-            if not is_known and (known is None or known.interval_ms is None):
+            on_others = known is None or known.interval_ms is None
+            if on_others and not is_known:
                 longest_ms, is_known = (yield from commits.interval_steps(group)), True
-            assigned_ms = since.get(partition, 0)
             figures = lag_figures(
                 known,
                 history,
                 now_ms,
                 longest_ms,
                 allowed_ms,
-                assigned_ms,
+                since.get(partition, 0),
                 holders.get(partition),
                 reads_uncommitted,
             )
-            verdict = _unless_unread(partition_verdict(figures), figures, unread_ms)
-            age, rates = figures.age, figures.rates
-            assessed = Assessed(
-                verdict=verdict.verdict,
-                why=verdict.reason,
-                lag_seconds=None if age is None else age.seconds,
-                error_seconds=None if age is None else age.error_seconds,
-                lag_seconds_method=None if age is None else age.method,
-                velocity=None if rates is None else rates.velocity,
-                eta_seconds=figures.eta_seconds,
-            )
-            behind[partition] = tuple(assessed)
+            verdict = unless_unread(partition_verdict(figures), figures, unread_ms)
+            kept = kept_of(verdict, figures, known, history, now_ms, on_others=on_others)
+            behind[partition] = kept
+            depends |= kept[DEPENDS]
             verdicts.append((partition, verdict))
             yield partition
-        self.verdicts[group] = group_verdict(verdicts, at_the_end)
+        self.verdicts[group] = group_verdict(verdicts, found.at_the_end)
         blocked = tuple(p for p, verdict in verdicts if verdict.verdict == "blocked")
         if blocked:
             self.blocked[group] = blocked
         else:
             self.blocked.pop(group, None)
         self._failed.discard(group)
-        self._at_rest.pop(group, None)
-        if not verdicts and not found.held and ends.layout == layout:
-            topics = {*(of.topic for of in committed), *(one.topic for one in owners)}
-            seen = [(topic, ends.changed(topic)) for topic in topics]
-            if all(number <= samples for _, number in seen):  # none since this began
-                self._at_rest[group] = _AtRest(changed, membership, seen)
+        self._seen.pop(group, None)
+        if not found.held and not is_late:
+            has_lag = bool(verdicts)
+            number = touched if has_lag else changed
+            retold_ms = min((retold_at(kept, now_ms) for kept in behind.values()), default=inf)
+            self._seen[group] = _Seen(
+                before, number, membership, topics, has_lag, depends, retold_ms
+            )
+
+    def _tell_again(self, group: str, seen: _Seen, now_ms: int) -> None:
+        """Update the reasons of a group of which nothing changes but times."""
+        if now_ms < seen.retold_ms:
+            return
+        behind, verdict = self._behind[group], self.verdicts[group]
+        retold_ms = min((retold_at(kept, now_ms) for kept in behind.values()), default=inf)
+        self._seen[group] = seen._replace(retold_ms=retold_ms)
+        if verdict.partition in behind:
+            reason = reason_at(behind[verdict.partition], now_ms)
+            self.verdicts[group] = told_again(verdict, reason)
+
+    def _uncommitted_since(
+        self, group: str, uncommitted: Iterable[TopicPartition], now_ms: int
+    ) -> dict[TopicPartition, int]:
+        """Return since when each partition without a commit has been assigned to a group (ms)."""
+        before = self.uncommitted.get(group, {})
+        since = {partition: before.get(partition, now_ms) for partition in uncommitted}
+        if since:
+            self.uncommitted[group] = since
+        else:
+            self.uncommitted.pop(group, None)
+        return since
 
     def at_rest(
         self,
@@ -196,22 +248,12 @@ class Assessments:
         membership: Membership | None,
         ends: EndOffsetTable,
     ) -> object | None:
-        """Return a token that stays the same object while a group's assessment without lag holds.
+        """Return a token that stays the same object while nothing of a group changes but its ages.
 
         Return None for a group that has to be assessed again.
         """
-        known = self._at_rest.get(group)
-        if known is None:
-            return None
-        changed, members, topics = known
-        if changed == commits.changed(group) and members is membership:
-            for topic, number in topics:
-                if ends.changed(topic) != number:
-                    break
-            else:
-                return known
-        del self._at_rest[group]
-        return None
+        seen = self._seen.get(group)
+        return seen if seen and _is_same(seen, group, commits, membership, ends) else None
 
     def fail(self, group: str, error: Exception) -> None:
         """Record that assessing a group failed: its verdict is unknown until that succeeds."""
@@ -219,11 +261,15 @@ class Assessments:
         self.verdicts[group] = GroupVerdict("unknown", None, reason)
         self.blocked.pop(group, None)
         self._failed.add(group)
-        self._at_rest.pop(group, None)
+        self._seen.pop(group, None)
 
     def is_assessed(self, group: str) -> bool:
         """Return whether the last assessment of a group exists and didn't fail."""
         return group in self.verdicts and group not in self._failed
+
+    def looked_ms(self, group: str) -> int:
+        """Return when a group was last looked at (ms), 0 for never; its ages are as of then."""
+        return self._looked_ms.get(group, 0)
 
     def behind(self, group: str) -> Iterable[TopicPartition]:
         """Return a group's partitions that have lag."""
@@ -234,7 +280,7 @@ class Assessments:
         if not self.is_assessed(group):
             return None
         kept = self._behind[group].get(partition)
-        return AT_THE_END if kept is None else Assessed._make(kept)
+        return AT_THE_END if kept is None else assessed_at(kept, self._looked_ms[group])
 
     def column(
         self, field: str, group: str, partitions: Sequence[TopicPartition]
@@ -249,7 +295,13 @@ class Assessments:
         if not known:
             at_the_end: float | None = getattr(AT_THE_END, field)
             return [at_the_end] * len(partitions)
-        return [known.get(partition, AT_THE_END)[at] for partition in partitions]
+        if at != LAG_SECONDS:
+            return [known.get(partition, AT_THE_END)[at] for partition in partitions]
+        now_ms, there = self._looked_ms[group], known.get
+        return [
+            AT_THE_END.lag_seconds if (kept := there(one)) is None else age_at(kept, now_ms)
+            for one in partitions
+        ]
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""
@@ -258,94 +310,19 @@ class Assessments:
             self.uncommitted.pop(group, None)
             self.blocked.pop(group, None)
             self.verdicts.pop(group, None)
-            self._at_rest.pop(group, None)
+            self._seen.pop(group, None)
+            self._looked_ms.pop(group, None)
             self._failed.discard(group)
         self.reads_uncommitted &= groups
 
 
-class _Found(NamedTuple):
-    """The number of a group's committed partitions without lag, and the others.
-
-    ``held``: an open transaction holds back the last stable offset of one. ``reads_uncommitted``:
-    the group committed an offset beyond one.
-    """
-
-    at_the_end: int
-    left: list[TopicPartition]
-    held: bool
-    reads_uncommitted: bool
-
-
-def _partitions_with_lag(
-    committed: list[CommittedTopic], ends: EndOffsetTable, held_before_ms: int
-) -> Generator[object, None, _Found]:
-    """Return the partitions that have lag, or whose last stable offset has stood still for long."""
-    at_the_end, left = 0, []
-    any_held, reads_uncommitted = False, False
-    for topic, numbers, offset, commit_ms in committed:
-        for start in range(0, len(numbers), _STEP):
-            part = slice(start, start + _STEP)
-            some = numbers[part]
-            of_them = ends.columns.of(ends.rows(topic, some))
-            lags = lag_columns(offset[part], commit_ms[part], of_them)
-            done = lags.known & (lags.lag == 0) & ~lags.out_of_range
-            held = lags.known & (of_them.held_ms != NOT_HELD_MS)
-            if held.any():
-                any_held = True
-                reads_uncommitted = reads_uncommitted or _is_beyond_stable(
-                    ends, topic, some[held], offset[part][held], commit_ms[part][held]
-                )
-                done &= of_them.held_ms > held_before_ms
-            at_the_end += int(np.count_nonzero(done))
-            some = some[lags.known & ~done]
-            left += [TopicPartition(topic, number) for number in some.tolist()]
-            yield topic
-    return _Found(at_the_end, left, any_held, reads_uncommitted)
-
-
-def _is_beyond_stable(
-    ends: EndOffsetTable, topic: str, numbers: Ints, offset: Ints, commit_ms: Ints
+def _is_same(
+    seen: _Seen,
+    group: str,
+    commits: CommitTable,
+    membership: Membership | None,
+    ends: EndOffsetTable,
 ) -> bool:
-    """Return whether a group committed beyond a last stable offset that was listed after that."""
-    for number, committed, at_ms in zip(
-        numbers.tolist(), offset.tolist(), commit_ms.tolist(), strict=True
-    ):
-        latest = ends.latest(TopicPartition(topic, number))
-        if (
-            latest is not None
-            and latest.last_stable_offset < committed <= latest.end_offset
-            and at_ms + CLOCK_ALLOWANCE_MS < latest.as_of_ms
-        ):
-            return True
-    return False
-
-
-def _partitions_without_commit(
-    group: str, owned: Iterable[TopicPartition], commits: CommitTable
-) -> Generator[object, None, list[TopicPartition]]:
-    """Return the assigned partitions on which a group never committed."""
-    found: list[TopicPartition] = []
-    assigned = list(owned)
-    for start in range(0, len(assigned), _SMALL_STEP):
-        has_commit = commits.has_commit(group)
-        found += [one for one in assigned[start : start + _SMALL_STEP] if not has_commit(one)]
-        yield start
-    return found
-
-
-def _unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:
-    """Return the verdict, or ``unknown`` if commits that weren't read yet could change it.
-
-    Until ``UNREAD_ALLOWED_MS``, a verdict stays that would hold at the time of the last read.
-    """
-    if unread_ms <= UNREAD_MOMENTS_MS or verdict.verdict not in _BY_MISSING_COMMITS:
-        return verdict
-    unread, held = unread_ms / 1000, verdict.behind_seconds
-    if verdict.verdict in ("stopped", "stalled"):
-        held = figures.unmoved_seconds
-    if verdict.verdict == "stopped" and figures.silent_seconds is not None:
-        held = min(held, figures.silent_seconds)
-    if unread_ms <= UNREAD_ALLOWED_MS and held - unread > figures.allowed_seconds:
-        return verdict
-    reason = f"the service has read no commits for {unread:.0f} s, so this may not hold"
-    return verdict._replace(verdict="unknown", reason=f"{reason}: {verdict.reason}")
+    """Return whether the inputs of a group's assessment are those that were seen."""
+    number = commits.touched(group) if seen.has_lag else commits.changed(group)
+    return number == seen.changed and seen.membership is membership and seen.holds(ends)

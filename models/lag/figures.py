@@ -86,7 +86,7 @@ class LagFigures(NamedTuple):
     ``interval_seconds``: time between two advances of the commit, on this partition or, if it has
     none, the longest on the group's other partitions. ``allowed_seconds``: the age that an unread
     record may have. ``unmoved_seconds``: least time during which there were unread records and the
-    commit didn't advance. ``silent_seconds``: time since the last commit, advancing or not.
+    commit didn't advance. ``step_seconds``: time since it advanced. ``silent_seconds``: time since the last commit, advancing or not.
     ``arrived``: for a partition without a commit, the age of the oldest record that arrived since
     the first sample and still exists; ``assigned_seconds``: the least time for which that partition
     has been assigned to the group. ``held_seconds``: the least time for which an open transaction
@@ -107,6 +107,7 @@ class LagFigures(NamedTuple):
     interval_seconds: float | None
     allowed_seconds: float
     unmoved_seconds: float
+    step_seconds: float | None
     silent_seconds: float | None
     arrived: LagSeconds | None
     assigned_seconds: float
@@ -172,6 +173,7 @@ def lag_figures(
         interval_seconds=None if interval_ms is None else interval_ms / 1000,
         allowed_seconds=allowed,
         unmoved_seconds=unmoved,
+        step_seconds=None if commits is None else _since(commits.step_ms, now_ms),
         silent_seconds=None if made_ms is None else _since(made_ms, now_ms),
         arrived=arrived,
         assigned_seconds=_since(assigned_ms, now_ms),

@@ -10,7 +10,7 @@ import numpy as np
 
 from caughtup.models.commits.table import CommitTable, LastCommits
 from caughtup.models.groups.membership import Member, Membership
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.partition_lag import PartitionLag, lag_columns, partition_lag
 from caughtup.models.offsets import EndOffsets, sum_offsets

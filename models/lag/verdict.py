@@ -30,7 +30,7 @@ slow        behind, but the lag doesn't grow
 
 A group's verdict is that of its worst partition, in the order of ``models/verdicts.py``. Kafka's
 ``max.poll.interval.ms`` replaces the interval of a group of which only one commit is known. While
-the reader is late, ``assessment._unless_unread`` replaces verdicts that follow from missing commits
+the reader is late, ``unread.unless_unread`` replaces verdicts that follow from missing commits
 with ``unknown``.
 """
 
@@ -42,20 +42,41 @@ from typing import NamedTuple
 
 from caughtup.models.durations import counted, duration
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.figures import LagFigures
+from caughtup.models.lag.figures import LagFigures, LagSeconds
 from caughtup.models.lag.rates import INTERVALS_ALLOWED
 from caughtup.models.transactions.holders import described
 from caughtup.models.verdicts import LAG
 
+#: Stands in a text for a time that grows.
+_GROWS = "\0"
+
+
+class Growing(NamedTuple):
+    """A reason with a time that grows while nothing happens, and that time now (s)."""
+
+    text: str
+    seconds: float
+
+
+def grown(text: str, seconds: float) -> str:
+    """Return the text of a ``Growing`` when its time has grown to ``seconds``."""
+    return text.replace(_GROWS, duration(seconds), 1)
+
 
 class Verdict(NamedTuple):
-    """A verdict on a group's partition, its reason, and the age of the oldest unread record (s)."""
+    """A verdict on a group's partition, its reason, and the age of the oldest unread record (s).
+
+    ``growing`` is the reason again, if a time in it grows.
+    """
 
     verdict: str
     reason: str
     behind_seconds: float
+    growing: Growing | None = None
 
 
+#: Before the numbers of partitions in a group's reason.
+_PARTITIONS = " (partitions "
 NOTHING_TO_READ = Verdict("ok", "at the end of the log", 0.0)
 
 
@@ -69,15 +90,17 @@ class GroupVerdict(NamedTuple):
 
 def partition_verdict(figures: LagFigures) -> Verdict:
     """Return the verdict on one partition, by the table in this module's docstring."""
-    verdict, reason = _judge(figures)
+    verdict, text, seconds = _judge(figures)
     if lost := figures.records_lost:
         verb = "was" if lost == 1 else "were"
-        reason += f"; {counted(lost, 'offset')} {verb} deleted unread"
+        text += f"; {counted(lost, 'offset')} {verb} deleted unread"
     age = figures.age
     behind = 0.0 if age is None else age.seconds
     if verdict == "blocked":
         behind = figures.held_seconds or 0.0
-    return Verdict(verdict, reason, behind)
+    if seconds is None:
+        return Verdict(verdict, text, behind)
+    return Verdict(verdict, grown(text, seconds), behind, Growing(text, seconds))
 
 
 def group_verdict(
@@ -88,60 +111,99 @@ def group_verdict(
     ``at_the_end`` is the number of further partitions without lag. Partitions of deleted topics
     have no end offsets and must be left out.
     """
-    ordered = sorted(verdicts)
-    count = len(ordered) + at_the_end
+    count, most = at_the_end, -1
+    worst_ones: list[tuple[TopicPartition, Verdict]] = []
+    for one in verdicts:
+        count += 1
+        severity = LAG.severity(one[1].verdict)
+        if severity > most:
+            most, worst_ones = severity, [one]
+        elif severity == most:
+            worst_ones.append(one)
     if not count:
         return GroupVerdict("unknown", None, "the end offsets of its partitions are not known")
-    partition, worst = max(
-        ordered,
-        key=lambda item: (LAG.severity(item[1].verdict), item[1].behind_seconds),
+    partition, worst = min(
+        worst_ones,
+        key=lambda one: (-one[1].behind_seconds, one[0]),
         default=(None, NOTHING_TO_READ),
     )
     if worst.verdict == "ok":
         keeping = "its partition keeps" if count == 1 else f"all {count:,} partitions keep"
         return GroupVerdict("ok", None, f"{keeping} up")
-    alike = sum(verdict.verdict == worst.verdict for _, verdict in ordered)
     return GroupVerdict(
         worst.verdict,
         partition,
-        f"{partition}: {worst.reason} (partitions {worst.verdict}: {alike} of {count})",
+        f"{partition}: {worst.reason}{_PARTITIONS}{worst.verdict}: {len(worst_ones)} of {count})",
     )
 
 
-def _judge(figures: LagFigures) -> tuple[str, str]:
+def told_again(verdict: GroupVerdict, reason: str) -> GroupVerdict:
+    """Return a group's verdict with the present reason of the partition that causes it."""
+    after = verdict.reason.rindex(_PARTITIONS)
+    return verdict._replace(reason=f"{verdict.partition}: {reason}{verdict.reason[after:]}")
+
+
+def holds_seconds(figures: LagFigures) -> float:
+    """Return for how long a verdict stays as it is if nothing happens, in seconds.
+
+    Ages grow meanwhile: each may come to its limit. Infinity if none will; 0 where something else
+    depends on the time.
+    """
+    age, arrived, allowed = figures.age, figures.arrived, figures.allowed_seconds
+    if figures.held_seconds is not None or (age is not None and age.seconds == 0):
+        return 0.0
+    limits = [(figures.unmoved_seconds, allowed), (figures.assigned_seconds, allowed)]
+    if age is not None:
+        limits.append((age.seconds, allowed))
+    if arrived is not None:
+        limits.append((arrived.certain_seconds, allowed))
+    if figures.silent_seconds is not None:
+        limits.append((figures.silent_seconds, allowed))
+    if figures.step_seconds is not None and figures.interval_seconds is not None:
+        limits.append((figures.step_seconds, INTERVALS_ALLOWED * figures.interval_seconds))
+    left = math.inf
+    for seconds, limit in limits:  # of a million partitions: no generator, no call
+        if seconds <= limit and limit - seconds < left:
+            left = limit - seconds
+    return left
+
+
+#: A verdict's word, its reason, and the time (s) that stands for _GROWS there, None without it.
+_Judged = tuple[str, str, float | None]
+
+
+def _judge(figures: LagFigures) -> _Judged:
     lag, age = figures.lag, figures.age
     if lag.out_of_range:
-        return "rewound", (
+        reason = (
             f"the commit {figures.committed:,} lies beyond the log, which ends at "
             f"{figures.ends.end_offset:,}: the topic was recreated, or the log lost its tail"
         )
+        return "rewound", reason, None
     if lag.lag == 0 and _is_blocked(figures):
-        return "blocked", _blocked(figures)
+        return "blocked", _blocked(figures), None
     if lag.lag == 0:
         beyond = lag.lag_committed_view
-        return (
-            "ok",
-            f"nothing to read, {counted(beyond, 'offset')} not readable"
-            if beyond
-            else "at the end of the log",
-        )
+        if not beyond:
+            return "ok", "at the end of the log", None
+        return "ok", f"nothing to read, {counted(beyond, 'offset')} not readable", None
     if age is None:
-        return "unknown", f"{_to_read(lag.lag)}, for an unknown time"
+        return "unknown", f"{_to_read(lag.lag)}, for an unknown time", None
     if not lag.has_commit:
         return _without_commit(figures)
     if figures.unmoved_seconds > figures.allowed_seconds:
         return _without_step(figures)
     if figures.rewound_from is not None:
-        return "rewound", (
+        reason = (
             f"its commits went back from {figures.rewound_from:,} and are at {figures.committed:,}; "
             f"{_catch_up(figures)}"
         )
+        return "rewound", reason, None
     if age.seconds <= figures.allowed_seconds:
         return _within_interval(figures)
-    behind = f"{_to_read(lag.lag)}, the oldest for {_age(figures)}, {_usual_interval(figures)}"
-    if _diverges(figures):
-        return "diverging", f"{behind}; {_catch_up(figures)}"
-    return "slow", f"{behind}; {_catch_up(figures)}"
+    behind = f"{_to_read(lag.lag)}, the oldest for {_age(age)}, {_usual_interval(figures)}"
+    verdict = "diverging" if _diverges(figures) else "slow"
+    return verdict, f"{behind}; {_catch_up(figures)}", age.seconds
 
 
 def _is_blocked(figures: LagFigures) -> bool:
@@ -161,47 +223,51 @@ def _blocked(figures: LagFigures) -> str:
     )
 
 
-def _without_commit(figures: LagFigures) -> tuple[str, str]:
+def _without_commit(figures: LagFigures) -> _Judged:
     lag, arrived = figures.lag, figures.arrived
     if (
         arrived is None
         or min(arrived.certain_seconds, figures.assigned_seconds) <= figures.allowed_seconds
     ):
-        return "unknown", (
-            f"never committed; {_to_read(lag.lag)}, if its auto.offset.reset is earliest"
-        )
-    return "stopped", (
-        f"never committed, though records arrived {duration(arrived.seconds)} ago; "
+        reason = f"never committed; {_to_read(lag.lag)}, if its auto.offset.reset is earliest"
+        return "unknown", reason, None
+    reason = (
+        f"never committed, though records arrived {_GROWS} ago; "
         f"{_to_read(lag.lag)}, {_usual_interval(figures)}"
     )
+    return "stopped", reason, arrived.seconds
 
 
-def _without_step(figures: LagFigures) -> tuple[str, str]:
-    lag = figures.lag.lag
+def _without_step(figures: LagFigures) -> _Judged:
+    lag, unmoved = figures.lag.lag, figures.unmoved_seconds
     if lag == 1 and figures.ends.readable_end_offset is None:
-        return "unknown", (
-            f"1 offset to read for {duration(figures.unmoved_seconds)}: "
+        reason = (
+            f"1 offset to read for {_GROWS}: "
             "a record or a transaction marker; the service has not read it"
         )
+        return "unknown", reason, unmoved
     silent = figures.silent_seconds or 0.0
     if silent > figures.allowed_seconds:
-        return (
-            "stopped",
-            f"{_to_read(lag)} and no commit for {duration(silent)}, {_usual_interval(figures)}",
-        )
-    return "stalled", (
-        f"{_to_read(lag)}, and for {duration(figures.unmoved_seconds)} it has committed "
+        reason = f"{_to_read(lag)} and no commit for {_GROWS}, {_usual_interval(figures)}"
+        return "stopped", reason, silent
+    reason = (
+        f"{_to_read(lag)}, and for {_GROWS} it has committed "
         f"offset {figures.committed:,} again and again, {_usual_interval(figures)}"
     )
+    return "stalled", reason, unmoved
 
 
-def _within_interval(figures: LagFigures) -> tuple[str, str]:
-    lag = figures.lag.lag
+def _within_interval(figures: LagFigures) -> _Judged:
+    lag, age = figures.lag.lag, figures.age
     if figures.interval_seconds is None:
-        return "unknown", f"{_to_read(lag)}; its usual interval is not known after one commit"
-    if figures.age is None or figures.age.method == "at_least":
-        return "unknown", f"{_to_read(lag)}, for {_age(figures)}"
-    return "ok", f"{_to_read(lag)}, the oldest for {_age(figures)}, {_usual_interval(figures)}"
+        reason = f"{_to_read(lag)}; its usual interval is not known after one commit"
+        return "unknown", reason, None
+    if age is None:
+        return "unknown", f"{_to_read(lag)}, for an unknown time", None
+    if age.method == "at_least":
+        return "unknown", f"{_to_read(lag)}, for {_age(age)}", age.seconds
+    reason = f"{_to_read(lag)}, the oldest for {_age(age)}, {_usual_interval(figures)}"
+    return "ok", reason, age.seconds
 
 
 def _diverges(figures: LagFigures) -> bool:
@@ -233,9 +299,7 @@ def _to_read(offsets: int) -> str:
     return f"{counted(offsets, 'offset')} to read"
 
 
-def _age(figures: LagFigures) -> str:
-    if figures.age is None:
-        return "an unknown time"
-    if figures.age.method == "at_least":
-        return f"at least {duration(figures.age.seconds)}"
-    return f"{duration(figures.age.seconds)} (±{duration(figures.age.error_seconds or 0.0)})"
+def _age(age: LagSeconds) -> str:
+    if age.method == "at_least":
+        return f"at least {_GROWS}"
+    return f"{_GROWS} (±{duration(age.error_seconds or 0.0)})"

@@ -49,7 +49,8 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     start_offset: the offset of the first record that is still in the log.
     lag: what a read_committed consumer has yet to read.
     lag_committed_view: the same up to the log's end, open transactions included.
-    lag_seconds: the age of the oldest unread record.
+    lag_seconds: the age of the oldest unread record at the record's time; it has grown since, as no
+        record is written of that alone.
     lag_seconds_method: how that was computed: ``caught_up``, ``interpolated`` between two
         observations of the log, or ``at_least``, if the oldest one already had the record.
     verdict: the verdict on the group's partition: ``ok``, ``unknown``, ``slow``, ``rewound``,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from caughtup.models.lag.assessment import AT_THE_END, Assessed
+from collections.abc import Collection
+
+from caughtup.models.lag.assessed import AT_THE_END, Assessed
 from caughtup.models.lag.group_lag import group_lag
-from caughtup.models.records.fields import Part
+from caughtup.models.records.fields import Part, changed
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
@@ -79,12 +81,44 @@ def group_line(state: ClusterState, group: str) -> GroupLine:
     return line
 
 
+class GroupLines:
+    """The lines of groups, each made again only after something of the group has changed.
+
+    So what they cost doesn't grow with the cluster, but with what happens there.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        #: Each group's line, what it was at rest by, and when its ages were looked at (ms).
+        self._kept: dict[str, tuple[GroupLine, object, int]] = {}
+
+    def of(self, group: str) -> GroupLine:
+        """Return the line of a group; it isn't to be changed."""
+        by = self._state.at_rest(group)
+        kept = self._kept.pop(group, None)
+        if by is None:
+            return group_line(self._state, group)
+        looked_ms = self._state.assessments.looked_ms(group)
+        if kept is None or kept[1] is not by:
+            kept = group_line(self._state, group), by, looked_ms
+        elif kept[2] != looked_ms and kept[0].lag_seconds:
+            seconds = kept[0].lag_seconds + (looked_ms - kept[2]) / 1000
+            kept = changed(kept[0], lag_seconds=seconds), by, looked_ms
+        self._kept[group] = kept
+        return kept[0]
+
+    def keep_only(self, groups: Collection[str]) -> None:
+        """Forget all other groups."""
+        for group in self._kept.keys() - groups:
+            del self._kept[group]
+
+
 def with_since(state: ClusterState, line: GroupLine) -> GroupLine:
     """Return a group's line with ``since_ms``."""
     since = state.recent.not_ok_since(line.group)
-    if since is not None:
-        line.since_ms, line.since_at_least = since.at_ms, since.at_least
-    return line
+    if since is None:
+        return line
+    return changed(line, since_ms=since.at_ms, since_at_least=since.at_least)
 
 
 def checkpoint_problems(state: ClusterState) -> list[CheckpointProblem]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import CopyKey
-from caughtup.models.lag.assessment import Assessed
+from caughtup.models.lag.assessed import Assessed
 from caughtup.models.lag.group_lag import PartitionRow
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.records.lag_lines import CopyLine, GroupType, PartitionLine

@@ -25,7 +25,7 @@ from caughtup.models.faults import Faults, Isolation, RefusedRecords, SetAsideRe
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.membership import ReadGroup, read_classic_groups
 from caughtup.models.groups.table import GroupTable, TopicNames
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
@@ -325,9 +325,12 @@ class ClusterState:
     def at_rest(self, group: str) -> object | None:
         """Return an object that stays the same while nothing changes that is shown of a group.
 
-        None for a group with lag, and for a Streams application.
+        But the ages of unread records grow. None for a group that was not assessed since a change, for
+        a Streams application, and for a Spark query.
         """
         if group in self.groups.streams or group in self.applications:
+            return None
+        if group in self.spark.queries:
             return None
         membership = self.groups.membership(group)
         return self.assessments.at_rest(group, self.commits, membership, self.ends)

@@ -31,7 +31,7 @@ from caughtup.models.decisions.targets_before import (
 from caughtup.models.faults import Faults
 from caughtup.models.groups.generation import group_type
 from caughtup.models.groups.table import GroupTable, TopicNames
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.polls.batch import Batch
 from caughtup.models.records.fields import changed, or_none
 from caughtup.models.records.recommendations import Result

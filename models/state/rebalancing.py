@@ -10,7 +10,7 @@ from caughtup.models.decisions.applications import Applications
 from caughtup.models.faults import Faults
 from caughtup.models.groups.membership import Membership
 from caughtup.models.groups.table import GroupTable
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import Batch
 from caughtup.models.rebalances.table import Rebalances

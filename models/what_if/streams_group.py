@@ -11,7 +11,7 @@ from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.errors import CaughtupError, ScenarioError
 from caughtup.models.groups.generation import client_name
 from caughtup.models.groups.streams import StreamsGroup
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.offsets import sum_offsets
 from caughtup.models.partition_assignor.rebalance import TopicsInfo

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from caughtup.models.groups.membership import Membership
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.assessment import Assessed
+from caughtup.models.lag.assessed import Assessed
 from caughtup.models.lag.group_lag import PartitionRow
 from caughtup.models.lag.verdict import GroupVerdict
 from caughtup.models.state.cluster import ClusterState

@@ -13,7 +13,7 @@ from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, gathe
 from caughtup.models.errors import CaughtupError, DecodeError
 from caughtup.models.groups.generation import StreamsGeneration, read_streams_generation
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from caughtup.models.lag.assessment import Assessments
 from caughtup.models.offsets import LONG_MAX, EndOffsets
 from caughtup.models.reassignments.events import ReassignmentEvents
 from caughtup.models.records.fields import changed
+from caughtup.models.shown import groups as shown_groups
 from caughtup.models.shown.groups import GroupLine
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import START_MS, commit
@@ -160,17 +162,18 @@ def page(state: ClusterState) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "group_shown", "application_shown"),
-    [("group_line", False, True), ("application_view", True, False)],
+    ("module", "name", "group_shown", "application_shown"),
+    [(shown_groups, "group_line", False, True), (page_state, "application_view", True, False)],
 )
 def test_the_page_has_every_other_group_and_says_what_failed(
     state: ClusterState,
     monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
     name: str,
     group_shown: bool,
     application_shown: bool,
 ) -> None:
-    breaks_for_bad(monkeypatch, page_state, name)
+    breaks_for_bad(monkeypatch, module, name)
     shown = page(state)
     groups = {row["group"] for row in shown["groups"]}
     applications = {row["group"] for row in shown["applications"]}
@@ -183,13 +186,13 @@ def test_the_page_has_every_other_group_and_says_what_failed(
 def test_a_group_that_json_cannot_tell_is_left_out_of_the_page(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    works = page_state.group_line
+    works = shown_groups.group_line
 
     def no_json(state: ClusterState, group: str) -> GroupLine:
         line = works(state, group)
         return changed(line, lag=object()) if group == BAD else line
 
-    monkeypatch.setattr(page_state, "group_line", no_json)
+    monkeypatch.setattr(shown_groups, "group_line", no_json)
     assert [row["group"] for row in page(state)["groups"]] == [GOOD]
 
 

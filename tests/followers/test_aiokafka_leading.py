@@ -36,7 +36,7 @@ from caughtup.models.groups.generation import (
     StreamsGeneration,
     read_streams_generation,
 )
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.learning.learned import Learned, learn
 from caughtup.models.offsets import EndOffsets

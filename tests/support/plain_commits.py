@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import NoReturn
 
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.end_offsets import EndOffsetHistory, EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
+from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.consumer_offsets import OffsetCommit, OffsetKey
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from caughtup.agents.web.metrics.group_lines import escaped
 from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.assessment import Assessed
+from caughtup.models.lag.assessed import Assessed
 from caughtup.models.lag.partition_lag import PartitionLag, partition_lag
 from caughtup.models.lag.rates import retention_used
 from caughtup.models.offsets import LONG_MAX, sum_offsets

@@ -24,7 +24,7 @@ from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.applications import ApplicationView, application_view
 from caughtup.models.shown.connect import connect_view
 from caughtup.models.shown.connect_lines import ConnectView
-from caughtup.models.shown.groups import CheckpointProblem, GroupLine, group_line
+from caughtup.models.shown.groups import CheckpointProblem, GroupLine, GroupLines
 from caughtup.models.state.cluster import ClusterState
 
 _FEED_SHOWN = 100
@@ -215,17 +215,23 @@ class WholeView(HeadWithFailures, kw_only=True):
 
 
 def whole_steps(
-    state: ClusterState, health: Health, now_ms: int, limited: int = 0
+    state: ClusterState,
+    health: Health,
+    now_ms: int,
+    limited: int = 0,
+    lines: GroupLines | None = None,
 ) -> Generator[None, None, WholeView]:
     """Return the whole cluster at ``now_ms``, for ``/api/state`` and ``caughtup top``.
 
-    ``limited`` is the number of groups with fewer series in metrics. Yields between steps, when
-    other work may change the state. What fails is left out, and among the faults.
+    ``limited`` is the number of groups with fewer series in metrics; ``lines`` as in
+    ``overview_steps``. Yields between steps, when other work may change the state. What fails is left
+    out, and among the faults.
     """
+    lines = GroupLines(state) if lines is None else lines
     groups, applications = [], []
     for group in state.group_names():
         with state.faults.isolated("page", group, now_ms):
-            groups.append(encoded(group_line(state, group)))
+            groups.append(encoded(lines.of(group)))
         yield
     for group in sorted(state.applications):
         with state.faults.isolated("page", group, now_ms):

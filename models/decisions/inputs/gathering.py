@@ -13,7 +13,7 @@ from caughtup.models.assignment.compact import CompactScenario, CompactTask
 from caughtup.models.assignment.scenario import Client
 from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.histories.offset_sums import EndOffsetSum
 from caughtup.models.histories.rebalance_ends import ListedBounds
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition

@@ -40,7 +40,7 @@ from caughtup.demo.fleet.offset_commits import make_offsets_topic
 from caughtup.models import ids
 from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.table import CommitTable
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.support.releases import broker_classpath
 from tests.support.service import wait_for

@@ -10,7 +10,7 @@ import pytest
 from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.steps import STEPS_UP_TO, StepBlocks
 from caughtup.models.commits.table import CommitTable
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.wire.consumer_offsets import OffsetCommit

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.commits.applying import apply_live, apply_past
+from caughtup.models.commits.steps import StepBlocks
 from caughtup.models.commits.table import CommitTable
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.wire.consumer_offsets import OffsetCommit
@@ -71,6 +72,50 @@ def test_commits_as_they_come_leave_what_a_plain_dictionary_of_histories_holds(
         for group in "ab":
             assert dict(table.of(group)).keys() == plain.of(group).keys()
             assert table.interval_ms(group) == plain.interval_ms(group)
+
+
+#: By poll, of each of three groups' partitions that commit: how far, and how long after the last.
+advances = st.lists(
+    st.dictionaries(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 5)),
+        st.tuples(
+            st.sampled_from([0, 1, 1, 2, 50, -1]), st.sampled_from([0, 1, 900, 1_000, 9_000, -5])
+        ),
+        min_size=1,
+    ),
+    max_size=45,
+)
+
+
+@settings(print_blob=True, deadline=None)
+@given(advances, st.sampled_from([None, [(4, 15), (9, 7)]]))
+def test_many_commits_that_advance_at_once_leave_what_one_by_one_would(
+    made: list[dict[tuple[str, int], tuple[int, int]]], narrow: list[tuple[int, int]] | None
+) -> None:
+    ends, table, plain = EndOffsetTable(), CommitTable(), PlainCommits()
+    if narrow is not None:
+        table.steps = StepBlocks(narrow, block=4)
+    last: dict[tuple[str, int], tuple[int, int]] = {}
+    for turn, poll in enumerate(made):
+        for number in range(0, 6, 2):
+            end = 60 * turn
+            ends.apply(TopicPartition("orders", number), EndOffsets(0, end, end, 1_500 * turn))
+        commits = []
+        for (group, number), (moved, passed) in poll.items():
+            offset, at_ms = last.get((group, number), (100, 1_000))
+            last[group, number] = max(0, offset + moved), max(1, at_ms + passed)
+            commit = OffsetCommit(last[group, number][0], -1, "", last[group, number][1], -1, None)
+            commits.append((group, TopicPartition("orders", number), commit))
+            plain.apply(group, TopicPartition("orders", number), commit, ends, None)
+        apply_live(table, columns(commits), ends)
+        if narrow is None:
+            assert everything(table) == everything(plain)
+        for group, partition, history in table:
+            there = plain.of(group)[partition]
+            assert (history.committed, history.commit_timestamp_ms, history.step_ms) == (
+                (there.committed, there.commit_timestamp_ms, there.step_ms)
+            )
+            assert max(history.steps[2::3]) <= max(there.steps[2::3])
 
 
 @settings(print_blob=True, deadline=None)

@@ -16,7 +16,7 @@ from caughtup.models.commits.applying import apply_live, apply_past
 from caughtup.models.commits.steps import StepBlocks
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.wire.consumer_offsets import OffsetCommit

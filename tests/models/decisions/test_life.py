@@ -14,7 +14,7 @@ from caughtup.models.decisions.life import (
     GenerationLife,
     State,
 )
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from tests.support.decisions import decided_generation, decided_state, recommended_record

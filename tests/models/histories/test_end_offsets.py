@@ -5,12 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.histories.end_offsets import (
-    DENSE_SAMPLES,
-    SAMPLES_KEPT,
-    EndOffsetHistory,
-    EndOffsetTable,
-)
+from caughtup.models.histories.end_offset_table import EndOffsetTable
+from caughtup.models.histories.end_offsets import DENSE_SAMPLES, SAMPLES_KEPT, EndOffsetHistory
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 

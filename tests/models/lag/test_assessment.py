@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.assessment import AT_THE_END, UNREAD_ALLOWED_MS, UNREAD_MOMENTS_MS
+from caughtup.models.lag.assessed import AT_THE_END
+from caughtup.models.lag.unread import UNREAD_ALLOWED_MS, UNREAD_MOMENTS_MS
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.records import (
     SOURCE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.assessment import HELD_MS
+from caughtup.models.lag.lagging import HELD_MS
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.transactions import HeldPartition, OpenTransaction
 from caughtup.models.state.cluster import ClusterState

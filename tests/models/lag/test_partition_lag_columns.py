@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.histories.end_columns import UNKNOWN_ROW
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import NUMBER_MAX, TopicPartition
 from caughtup.models.lag.partition_lag import (
     CLOCK_ALLOWANCE_MS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from caughtup.models.assignment.configs import NEWEST, Release, releases_of
 from caughtup.models.decisions.inputs.gathering import GenerationInputs, gather_inputs
 from caughtup.models.groups.generation import StreamsClient, StreamsGeneration, StreamsMember
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import ProcessId, TaskId, TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters

@@ -8,7 +8,7 @@ import pytest
 
 from caughtup.models.decisions.inputs.gathering import gather_inputs
 from caughtup.models.groups.generation import StreamsGeneration
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.learning.contradiction import (
     ALL_NAMES,
     ASSIGNOR,

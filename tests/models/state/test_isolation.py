@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from caughtup.models.commits import applying
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.copies.watch import CopyWatch
 from caughtup.models.decisions.applications import Applications
@@ -66,15 +67,28 @@ def test_commits_that_cannot_be_taken_are_forgotten_and_the_rest_of_the_poll_is_
     assert not state.wanted_topics()(SOURCE)
 
 
-def test_the_only_commit_of_a_group_that_cannot_be_taken_leaves_nothing_of_it(
+def test_the_first_commit_of_a_group_that_cannot_be_taken_leaves_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = cluster_state()
-    read(state, commit(0, 1, group=BAD))
+    monkeypatch.setattr(applying, "apply_first", lambda *_: 1 // 0)
     monkeypatch.setattr(CommitTable, "keep", lambda *_: 1 // 0)
-    read(state, commit(0, 13, group=BAD, at_ms=5))
+    read(state, commit(0, 13, group=BAD))
     assert state.group_names() == []
     assert faults(state) == {("commits", BAD): "ZeroDivisionError"}
+
+
+def test_commits_that_cannot_be_taken_at_once_are_taken_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = cluster_state()
+    for name in ("apply_first", "apply_advances"):
+        monkeypatch.setattr(applying, name, lambda *_: 1 // 0)
+    for offset in (13, 14):
+        read(state, commit(0, offset, group=GOOD), commit(1, offset, group=BAD))
+    rows = [row for group in (GOOD, BAD) for row in state.partition_rows(group)]
+    assert [row.committed for row in rows] == [14, 14]
+    assert faults(state) == {}
 
 
 def test_a_group_whose_record_cannot_be_taken_has_no_members_until_the_next_one(
@@ -119,6 +133,7 @@ def test_a_group_that_cannot_be_assessed_is_unknown_until_it_can(
     assert state.assessments.find(BAD, partition) == before
     with monkeypatch.context() as patch:
         breaks_for_bad(patch, CommitTable, "find")
+        state.commits.note_all()  # else nothing has to be assessed again
         assess(state, NOW_MS)
     why = "the service could not compute it: BreaksError"
     assert state.assessments.verdicts[BAD] == GroupVerdict("unknown", None, why)

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS, gather_inputs
 from caughtup.models.errors import CaughtupError
-from caughtup.models.histories.end_offsets import EndOffsetTable
+from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters

@@ -17,6 +17,7 @@ from caughtup.models.decisions.rebalancing_cost import MembershipChange
 from caughtup.models.lag.group_lag import Positions
 from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import Part
+from caughtup.models.shown import groups
 from caughtup.models.shown.connect import connect_view
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
@@ -89,14 +90,14 @@ def test_of_many_groups_the_worst_are_shown_and_others_are_found_by_name(
 
 
 def test_a_group_that_fails_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    works = overview.group_line
+    works = groups.group_line
 
     def fails(state: ClusterState, group: str) -> dict[str, Any]:
         if group == HOSTILE:
             raise ValueError("bad")
         return works(state, group)
 
-    monkeypatch.setattr(overview, "group_line", fails)
+    monkeypatch.setattr(groups, "group_line", fails)
     state = everything()
     names = {row["group"] for row in shown(state)["groups"]}
     assert names == set(state.group_names()) - {HOSTILE}

@@ -1,0 +1,245 @@
+"""``caughtup bench footprint``: what the service costs at rest, while groups commit, and looked at."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import statistics
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from caughtup.agents.cli.commands import examples, not_in_checkout
+from caughtup.agents.cli.options import format_option
+from caughtup.agents.errors import UserError
+from caughtup.bench.figures import Figures
+from caughtup.bench.live_load import OFFSETS_PARTITIONS, Load, fill, write
+from caughtup.bench.offsets.readers import process_figures
+from caughtup.bench.options import groups_option, partitions_option
+from caughtup.models.errors import CaughtupError
+
+if TYPE_CHECKING:
+    from caughtup.demo.story.stage import DemoStage
+
+_MEGABYTE = 1 << 20
+#: From the start of the commits until they are measured.
+_FLOWING_SECONDS = 5.0
+_READ_SECONDS = 60.0
+_READ = re.compile(r"^caughtup_offsets_records_total\{[^}]*\} ([\d.e+]+)$", re.MULTILINE)
+_positive = click.IntRange(min=1)
+
+
+@click.command(
+    short_help="Measure the service's CPU and memory at rest, live and looked at.",
+    epilog=examples("caughtup bench footprint --groups 100 --settle 20 --seconds 20"),
+)
+@groups_option
+@partitions_option
+@click.option("--active", type=_positive, help="Group-partitions that commit. [default: all]")
+@click.option(
+    "--commits", type=_positive, default=10_000, show_default=True, help="Commits a second."
+)
+@click.option(
+    "--scrape-interval",
+    type=click.FloatRange(min=0.1),
+    default=15.0,
+    show_default=True,
+    help="Seconds from one scrape of /metrics to the next.",
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(min=0),
+    default=130.0,
+    show_default=True,
+    help="Seconds from the service's start until it is measured.",
+)
+@click.option(
+    "--seconds", type=_positive, default=45, show_default=True, help="How long each measurement is."
+)
+@click.option(
+    "--beside",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    metavar="CHECKOUT",
+    help="Another checkout, whose service is measured in turns with this one's.",
+)
+@click.option(
+    "--rounds",
+    type=_positive,
+    default=1,
+    show_default=True,
+    help="How often each service is measured; the figures are medians.",
+)
+@format_option
+def footprint(
+    groups: int,
+    partitions: int,
+    active: int | None,
+    commits: int,
+    scrape_interval: float,
+    settle: float,
+    seconds: int,
+    beside: Path | None,
+    rounds: int,
+    output: str,
+) -> None:
+    """Measure the share of a core and the memory of `caughtup run`, a process of its own.
+
+    The groups have commits on ten topics of an embedded broker; the active group-partitions have
+    lag, the others none. /metrics is scraped all the time. Three measurements: at rest, with one
+    page open on the overview, and while the active group-partitions commit. The commits that the
+    service read are counted, since a busy machine may write fewer.
+    """
+    try:
+        from caughtup.demo.story.stage import DemoStage
+    except ImportError as error:
+        raise not_in_checkout(error) from error
+    count = groups * partitions
+    load = Load(groups, partitions, min(active or count, count), commits, 0)
+    checkouts = [None, *([beside] if beside else [])]
+    found: list[Figures] = []
+    try:
+        with DemoStage(
+            nodes=1, broker_properties={"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
+        ) as stage:
+            stage.start_cluster()
+            fill(stage.cluster, load)
+            turns = 0
+            for turn in range(rounds * len(checkouts)):
+                measuring = _Measuring(stage, load, scrape_interval, settle, seconds)
+                found.append(
+                    measuring.run(f"bench-{turn}", checkouts[turn % len(checkouts)], turns)
+                )
+                turns += int((seconds + 2 * _FLOWING_SECONDS) * commits / load.active) + 2
+    except CaughtupError as error:
+        raise UserError(error.message) from error
+    ours, *others = (_medians(found[turn :: len(checkouts)]) for turn in range(len(checkouts)))
+    figures = {
+        **load._asdict(),
+        "service": ours,
+        "beside": dict(zip(map(str, checkouts[1:]), others, strict=True)),
+    }
+    if output == "json":
+        click.echo(msgspec.json.encode(figures).decode())
+        return
+    _show(load, scrape_interval, {"caughtup run": ours, **figures["beside"]})
+
+
+class _Measuring:
+    """Measures one service, from its start to its end."""
+
+    def __init__(
+        self, stage: DemoStage, load: Load, scrape_interval: float, settle: float, seconds: int
+    ) -> None:
+        self._stage = stage
+        self._load = load
+        self._scrape_interval = scrape_interval
+        self._settle = settle
+        self._seconds = seconds
+
+    def run(self, name: str, checkout: Path | None, turns: int) -> Figures:
+        """Start a service that has no topics of its own yet, measure and stop it."""
+        stage = self._stage
+        stage.start_service(checkout, application_id=name, topic_prefix=f"{name}-")
+        with _again_and_again(self._scrape, self._scrape_interval):
+            time.sleep(self._settle)
+            figures = {"rest_cores": self._cores()}
+            with _again_and_again(self._look, 0.0):
+                figures["page_cores"] = self._cores()
+            with self._committing(turns):
+                time.sleep(_FLOWING_SECONDS)
+                read, began = self._read(), time.monotonic()
+                figures["live_cores"] = self._cores()
+                read, took = self._read() - read, time.monotonic() - began
+                figures["commits_per_second"] = read / took
+        figures |= process_figures(stage.service.pid)
+        stage.service.terminate()
+        return figures
+
+    def _cores(self) -> float:
+        """Return the share of a core that the service uses while this waits."""
+        pid, began = self._stage.service.pid, time.monotonic()
+        used = process_figures(pid)["cpu_seconds"]
+        time.sleep(self._seconds)
+        used = process_figures(pid)["cpu_seconds"] - used
+        return used / (time.monotonic() - began)
+
+    def _read(self) -> float:
+        """Return the number of records that the service has read."""
+        return sum(map(float, _READ.findall(self._stage.metrics())))
+
+    def _scrape(self, _: threading.Event) -> None:
+        headers = {"Accept-Encoding": "gzip"}
+        request = urllib.request.Request(f"{self._stage.url}metrics", headers=headers)
+        with urllib.request.urlopen(request, timeout=_READ_SECONDS) as answer:
+            answer.read()
+
+    def _look(self, ended: threading.Event) -> None:
+        """Read an overview's events, as a page does."""
+        address = f"{self._stage.url}api/events?view=overview"
+        with urllib.request.urlopen(address, timeout=_READ_SECONDS) as events:
+            for _ in events:
+                if ended.is_set():
+                    return
+
+    @contextmanager
+    def _committing(self, turns: int) -> Iterator[None]:
+        context = multiprocessing.get_context("spawn")
+        stop = context.Event()
+        servers = self._stage.cluster.bootstrap_servers
+        writer = context.Process(target=write, args=(servers, self._load, stop, turns), daemon=True)
+        writer.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            writer.join()
+
+
+@contextmanager
+def _again_and_again(
+    work: Callable[[threading.Event], None], interval_seconds: float
+) -> Iterator[None]:
+    """Work in a thread, with an interval between two times, until the context ends."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.is_set():
+            with suppress(OSError):  # a service that refuses is asked again
+                work(ended)
+            ended.wait(interval_seconds)
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _medians(figures: Sequence[Figures]) -> Figures:
+    return {name: statistics.median(one[name] for one in figures) for name in figures[0]}
+
+
+def _show(load: Load, scrape_interval: float, rows: dict[str, Figures]) -> None:
+    title = f"{load.groups:,} groups × {load.partitions:,} partitions, {load.active:,} with lag; "
+    title += f"/metrics every {scrape_interval:g} s; shares of a core"
+    table = Table("", "at rest", "a page open", "live", "commits/s", "MB", "peak MB", title=title)
+    for name, row in rows.items():
+        table.add_row(
+            name,
+            *(f"{row[f'{when}_cores']:.3f}" for when in ("rest", "page", "live")),
+            f"{row['commits_per_second']:,.0f}",
+            f"{row['resident_bytes'] / _MEGABYTE:.0f}",
+            f"{row['peak_bytes'] / _MEGABYTE:.0f}",
+        )
+    Console().print(table)

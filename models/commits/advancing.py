@@ -1,0 +1,75 @@
+"""Commits that only begin a history or advance it, all of a poll at once: nearly all that there are.
+
+An advance adds a step, for which there is room. All others are applied one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
+from caughtup.models.commits.row_index import names_of
+from caughtup.models.commits.table import CommitTable
+from caughtup.models.histories.commits import STEPS_KEPT
+from caughtup.models.histories.end_offset_table import EndOffsetTable
+from caughtup.models.polls.column_reader import Ints, Rows
+from caughtup.models.polls.commit_columns import NO_TOPIC_ID, CommitColumns
+
+
+def apply_advances(
+    table: CommitTable, commits: CommitColumns, indices: Ints, rows: Ints, ends: EndOffsetTable
+) -> Rows:
+    """Apply those of the commits that only add a step; return which they are.
+
+    ``indices`` are commits on the topics of the last ones, in ``rows`` that have a commit and
+    weren't rewound.
+    """
+    columns, steps = table.columns, table.steps
+    offset, time_ms = commits.offset[indices], commits.time_ms[indices]
+    slots = columns.slot[rows].astype(np.int64)
+    applied: Rows = (offset > columns.offset[rows]) & (time_ms > columns.step_ms[rows])
+    applied &= (time_ms >= columns.commit_ms[rows]) & (slots != NO_SLOT)
+    # With the last step, which is in the columns, and the new one.
+    applied[applied] = steps.lengths(slots[applied]) + 2 <= min(STEPS_KEPT, steps.steps_kept + 1)
+    if not applied.any():
+        return applied
+    rows, indices, slots = rows[applied], indices[applied], slots[applied]
+    offset, time_ms = offset[applied], time_ms[applied]
+    before, step_ms = columns.offset[rows], columns.step_ms[rows]
+    since_ms = np.maximum(step_ms, _unread_since_ms(commits, indices, before, ends))
+    steps.append(slots, np.column_stack((before, step_ms, columns.wait_ms[rows])))
+    columns.offset[rows] = offset
+    columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
+    columns.wait_ms[rows] = np.maximum(time_ms - since_ms, 0)
+    columns.changed[rows] = table.changes + 1
+    return applied
+
+
+def _unread_since_ms(
+    commits: CommitColumns, indices: Ints, before: Ints, ends: EndOffsetTable
+) -> Ints:
+    """Return since when each group had something to read beyond its last commit, 0 if unknown."""
+    head, found = commits.head[indices], np.zeros(len(indices), np.int64)
+    order = np.argsort(head, kind="stable")
+    for some in np.split(order, np.flatnonzero(np.diff(head[order])) + 1):
+        _, topic = names_of(commits.heads[head.item(some.item(0))])
+        numbers = commits.partition[indices[some]].tolist()
+        found[some] = ends.unread_since_ms(topic, numbers, before[some].tolist())
+    return found
+
+
+def apply_first(table: CommitTable, commits: CommitColumns, indices: Ints) -> None:
+    """Apply commits on partitions without one: each begins a history."""
+    rows, heads = table.row_index.rows(commits, indices)
+    rows, heads = rows[indices], heads[indices]
+    columns, time_ms = table.columns, commits.time_ms[indices]
+    topic_id = commits.topic_id[indices]
+    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)  # the last: without an id
+    for number in np.unique(topic_id[topic_id != NO_TOPIC_ID]).tolist():
+        numbers[number] = table.topic_ids.number(commits.topic_ids[number])
+    columns.offset[rows] = commits.offset[indices]
+    columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
+    columns.wait_ms[rows] = NO_WAIT
+    columns.topic_id[rows] = numbers[topic_id]
+    columns.changed[rows] = table.changes + 1
+    np.add.at(table.row_index.counts, heads, 1)
