@@ -10,6 +10,7 @@ from click.shell_completion import get_completion_class
 import caughtup
 from caughtup.agents.cli.commands import CheckoutCommand, LazyCommand, LazyGroup, examples
 from caughtup.agents.process.exiting import exit_process
+from caughtup.agents.process.memory import limit_bytes, too_little
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -19,6 +20,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 @click.version_option(caughtup.__version__, prog_name="caughtup")
 def main() -> None:
     """Watch a Kafka cluster: lag, copies of tasks, rebalances, reassignments, and what to do about them."""
+
+
+class _ServiceCommand(LazyCommand):
+    """The service; importing it may exceed a small memory limit, which must be said before."""
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        if (problem := too_little(limit_bytes())) is not None:
+            click.echo(f"caughtup: {problem}", err=True)
+        return super().load()
+
+
+main.add_command(_ServiceCommand("caughtup.agents.cli.run:run", "Run the service."))
 
 
 @main.command(
@@ -35,7 +49,6 @@ def completion(shell: str) -> None:
 
 
 for origin, short_help in (
-    ("caughtup.agents.cli.run:run", "Run the service."),
     ("caughtup.agents.cli.lag.main:lag", "Show the lag of groups and tasks."),
     (
         "caughtup.agents.cli.reassignments.main:reassignments",

@@ -72,7 +72,9 @@ class Pulses:
         ]
 
 
-#: The parts that send requests to Kafka by themselves, and can fail.
+#: The one that sends metrics elsewhere.
+OTLP = "otlp"
+#: The parts that send requests by themselves, and can fail.
 PROBES = (
     "assignors",
     "checkpoints",
@@ -81,6 +83,7 @@ PROBES = (
     "group",
     "lag",
     "offsets",
+    OTLP,
     "publish",
     "reassignments",
     "rebalances",
@@ -100,6 +103,7 @@ class Health:
     - ``cluster_name``: the operator's name for the cluster; None if not set.
     - ``unsafe``: what is unencrypted or unverified although credentials are set, in sentences.
     - ``login``: why there is no newer token for logins; None if nothing is wrong.
+    - ``memory``: that the process nears its memory limit; None while it doesn't.
     - ``settings``: which other instances have other settings; None if none has.
     - ``ready``: the offsets reader has passed the end offsets that it saw at its start.
     - ``broken``: what failed beyond repair. Then the service is not ready, its figures do not
@@ -123,6 +127,7 @@ class Health:
     cluster_name: str | None = None
     unsafe: tuple[str, ...] = ()
     login: str | None = None
+    memory: str | None = None
     settings: str | None = None
     ready: bool = False
     broken: str | None = None
@@ -200,6 +205,7 @@ class Health:
         return [
             *(f"security: {what}" for what in self.unsafe),
             *(() if self.login is None else (f"login: {self.login}",)),
+            *(() if self.memory is None else (f"memory: {self.memory}",)),
             *(() if self.settings is None else (f"settings: {self.settings}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
