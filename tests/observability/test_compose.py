@@ -159,7 +159,7 @@ def test_prometheus_scrapes_the_port_that_the_service_listens_on() -> None:
     assert [p.split(":")[-1] for p in SERVICES["caughtup"]["ports"]] == [port]
     check = " ".join(SERVICES["caughtup"]["healthcheck"]["test"])
     assert f"http://127.0.0.1:{port}/ready" in check
-    assert f"http://127.0.0.1:{port}/ready" in stages()["service"]
+    assert f"CAUGHTUP_WEB_PORT={port}" in stages()["service"]
 
 
 def test_prometheus_finds_the_rules_where_they_are_mounted() -> None:
