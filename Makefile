@@ -41,6 +41,9 @@ prometheus:
 images:
 	@sh scripts/ensure_tool.sh buildah buildah
 	@sh scripts/ensure_tool.sh debootstrap debootstrap
+	@sh scripts/ensure_tool.sh podman podman
+	@sh scripts/ensure_tool.sh runc runc
+	@sh scripts/ensure_tool.sh systemd-nspawn systemd-container
 
 apiserver:  ## build/kube-apiserver from Kubernetes' Go modules: Go 1.26, a quarter of an hour once
 	@sh scripts/ensure_tool.sh etcd etcd-server

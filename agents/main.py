@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import click
 from click.shell_completion import get_completion_class
@@ -14,6 +15,10 @@ from caughtup.agents.process.memory import limit_bytes, too_little
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+#: The process id in a container. The kernel drops signals that such a process doesn't handle, and
+#: SIGTERM may come while it still imports.
+_FIRST = 1
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -143,8 +148,14 @@ for origin, short_help, instead in (
     main.add_command(CheckoutCommand(origin, short_help, instead))
 
 
+def _end(received: int, _: object) -> None:
+    os._exit(128 + received)
+
+
 def program() -> None:
     """Run the command line and end the process."""
+    if os.getpid() == _FIRST:
+        signal.signal(signal.SIGTERM, _end)
     try:
         main(prog_name="caughtup")
     except SystemExit as end:

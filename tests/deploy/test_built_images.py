@@ -140,6 +140,20 @@ def test_a_cluster_outside_is_watched_and_sigterm_ends_it(
     print(f"watched for {WATCHED_SECONDS:.0f} s, {healthy} commits and health checks")
 
 
+def test_sigterm_ends_it_while_it_starts(service_image: Image, cluster: EmbeddedCluster) -> None:
+    settings = environment(cluster, free_ports(1)[0])
+    container = Container(service_image, cluster.processes, environment=settings)
+    status = Path(f"/proc/{container.pid}/status")
+
+    def handles() -> bool:
+        (caught,) = re.findall(r"^SigCgt:\s+(\w+)$", status.read_text(), re.MULTILINE)
+        return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+    wait_for("it handles SIGTERM", handles)
+    os.kill(container.pid, signal.SIGTERM)
+    assert container.process.wait() == 128 + signal.SIGTERM, container.process.output()
+
+
 def test_the_history_is_written_by_its_image(
     service_image: Image, history_image: Image, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

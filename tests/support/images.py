@@ -100,11 +100,12 @@ class Builder:
         self._context.mkdir()
         for wheel in wheels.glob("*.whl"):
             shutil.copy(wheel, self._context)
+        self.images, self.running = directory / "images", directory / "running"
         self._store = (
             "--root",
-            str(directory / "images"),
+            str(self.images),
             "--runroot",
-            str(directory / "running"),
+            str(self.running),
             "--storage-driver",
             "overlay",
         )
@@ -113,8 +114,9 @@ class Builder:
         """Unmount and remove all that was built."""
         self.buildah("umount", "--all")
         self.buildah("rm", "--all")
-        store = self._directory / "images" / "overlay"
-        subprocess.run(["umount", "--lazy", store], capture_output=True, check=False)
+        subprocess.run(
+            ["umount", "--lazy", self.images / "overlay"], capture_output=True, check=False
+        )
         shutil.rmtree(self._directory)
 
     def buildah(self, *words: str | Path, seconds: float = 900) -> subprocess.CompletedProcess[str]:
