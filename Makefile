@@ -14,7 +14,7 @@ FOLLOWER_JAR ?= build/caughtup-follower.jar
 # Tests start hundreds of commands: without files of bytecode each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java classes prometheus demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards pictures lint types check lock pin clean
+.PHONY: help install java classes prometheus images apiserver demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards pictures lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -38,6 +38,19 @@ prometheus:
 	@sh scripts/ensure_tool.sh systemd-analyze systemd
 	@sh scripts/ensure_tool.sh npm npm
 
+images:
+	@sh scripts/ensure_tool.sh buildah buildah
+	@sh scripts/ensure_tool.sh debootstrap debootstrap
+	@sh scripts/ensure_tool.sh podman podman
+	@sh scripts/ensure_tool.sh runc runc
+	@sh scripts/ensure_tool.sh systemd-nspawn systemd-container
+
+apiserver:  ## build/kube-apiserver from Kubernetes' Go modules: Go 1.26, a quarter of an hour once
+	@sh scripts/ensure_tool.sh etcd etcd-server
+	@cd scripts/kube_apiserver && GOTOOLCHAIN=local CGO_ENABLED=0 go build -trimpath -ldflags \
+	  "-s -w -X k8s.io/component-base/version.gitVersion=$$(GOTOOLCHAIN=local go list -m -f '{{.Version}}' k8s.io/kubernetes)" \
+	  -o ../../build/kube-apiserver .
+
 demo: java install  ## Embedded Kafka, a Streams application, the service, Spark, the page
 	@$(BIN)/caughtup demo
 
@@ -59,7 +72,7 @@ test:  ## The tests, against real Kafka, Spark and Prometheus
 	@$(MAKE) --no-print-directory --jobs 2 prometheus classes $(REWRITTEN)
 	@$(BIN)/pytest --numprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
-thorough: java prometheus install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
+thorough: java prometheus images install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest --numprocesses 2 --dist loadgroup \
 	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers tests/models/reassignments \

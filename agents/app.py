@@ -24,6 +24,7 @@ from caughtup.agents.kafka.partition_leaders import coordinator_moved_ms
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
+from caughtup.agents.memory_watch import MemoryWatch
 from caughtup.agents.offsets.agent import CaughtUp, Changes, offsets
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.probes.assignors import AssignorsProbe
@@ -179,6 +180,9 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     # Services stop in the reverse of this order: those that publish stop before the group is left, and
     # the web server stops last, so that /ready answers until the end.
     app.runs(web)
+    app.runs(MemoryWatch(health))
+    if settings.otlp_endpoint is not None:
+        app.runs(_otlp_exporter(settings.otlp_endpoint, settings, web, health, state))
     app.runs(publisher)
     app.runs(election)
     app.runs(log_reader)
@@ -205,3 +209,12 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     if settings.lag_interval:
         app.runs(lag)
     return Wired(app, state, health, web)
+
+
+def _otlp_exporter(
+    endpoint: str, settings: Settings, web: WebServer, health: Health, state: ClusterState
+) -> Service:
+    """Make what sends the metrics over OTLP; its packages are in an extra."""
+    from caughtup.agents.otlp.exporter import OtlpExporter
+
+    return OtlpExporter(endpoint, settings.otlp_interval, web.metrics, health, state.cluster)

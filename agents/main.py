@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import click
 from click.shell_completion import get_completion_class
@@ -10,15 +11,33 @@ from click.shell_completion import get_completion_class
 import caughtup
 from caughtup.agents.cli.commands import CheckoutCommand, LazyCommand, LazyGroup, examples
 from caughtup.agents.process.exiting import exit_process
+from caughtup.agents.process.memory import limit_bytes, too_little
 
 # Commands import numpy, whose threads would take the signals before the supervisor blocks them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+#: The process id in a container. The kernel drops signals that such a process doesn't handle, and
+#: SIGTERM may come while it still imports.
+_FIRST = 1
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(caughtup.__version__, prog_name="caughtup")
 def main() -> None:
     """Watch a Kafka cluster: lag, copies of tasks, rebalances, reassignments, and what to do about them."""
+
+
+class _ServiceCommand(LazyCommand):
+    """The service; importing it may exceed a small memory limit, which must be said before."""
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        if (problem := too_little(limit_bytes())) is not None:
+            click.echo(f"caughtup: {problem}", err=True)
+        return super().load()
+
+
+main.add_command(_ServiceCommand("caughtup.agents.cli.run:run", "Run the service."))
 
 
 @main.command(
@@ -35,7 +54,6 @@ def completion(shell: str) -> None:
 
 
 for origin, short_help in (
-    ("caughtup.agents.cli.run:run", "Run the service."),
     ("caughtup.agents.cli.lag.main:lag", "Show the lag of groups and tasks."),
     (
         "caughtup.agents.cli.reassignments.main:reassignments",
@@ -130,8 +148,14 @@ for origin, short_help, instead in (
     main.add_command(CheckoutCommand(origin, short_help, instead))
 
 
+def _end(received: int, _: object) -> None:
+    os._exit(128 + received)
+
+
 def program() -> None:
     """Run the command line and end the process."""
+    if os.getpid() == _FIRST:
+        signal.signal(signal.SIGTERM, _end)
     try:
         main(prog_name="caughtup")
     except SystemExit as end:

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from caughtup.agents.application_settings import ApplicationConfig, parameters_of
+from caughtup.agents.process.logs import LogFormat
 from caughtup.agents.watching_settings import WatchingSettings, separated
 from caughtup.models.parameters import ApplicationParameters
 from caughtup.models.records.topics import DEFAULT_PREFIX
@@ -212,6 +213,18 @@ class Settings(StoreSettings, WatchingSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="How much is logged: debug, info, warning or error."
     )
+    log_format: LogFormat = Field(
+        default="text", description="How a line of the log is written: text or json."
+    )
+    otlp_endpoint: str | None = Field(
+        default=None,
+        description="Where metrics are sent over OTLP (HTTP, protobuf), with the path; needs the "
+        "extra otlp. If it is not set, none are. OTEL_EXPORTER_OTLP_HEADERS and the like apply.",
+        examples=["http://127.0.0.1:4318/v1/metrics"],
+    )
+    otlp_interval: float = Field(
+        default=60.0, ge=1, le=86_400, description="Seconds between two such sendings."
+    )
     kafka: dict[str, str | int | bool] = Field(
         default={},
         repr=False,
@@ -234,7 +247,7 @@ class Settings(StoreSettings, WatchingSettings):
                 raise ValueError("HOST:PORT is expected, several separated by commas")
         return given
 
-    @field_validator("grafana_url", "docs_url")
+    @field_validator("grafana_url", "docs_url", "otlp_endpoint")
     @classmethod
     def _are_web_addresses(cls, given: str | None) -> str | None:
         if given is not None and not _WEB_ADDRESS.fullmatch(given):

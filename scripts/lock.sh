@@ -21,9 +21,9 @@ compile() {
 
 # Not the extras msk, for which the tests have a stand-in, and kerberos, which is built with Debian's
 # headers.
-compile pyproject.toml --extra history --extra spark --extra top --extra mcp --extra pkcs12 --group demo --group dev \
-    -o requirements.lock "$@"
+compile pyproject.toml --extra history --extra spark --extra top --extra mcp --extra otlp \
+    --extra pkcs12 --group demo --group dev -o requirements.lock "$@"
 # Of the same versions, what each image needs to run; and what makes wheels while it is built.
-compile pyproject.toml -c requirements.lock -o requirements-service.lock
-compile pyproject.toml --extra spark -c requirements.lock -o requirements-history.lock
+compile pyproject.toml --extra otlp -c requirements.lock -o requirements-service.lock
+compile pyproject.toml --extra otlp --extra spark -c requirements.lock -o requirements-history.lock
 compile --group build -o requirements-build.lock "$@"

@@ -29,7 +29,7 @@ def test_what_the_image_installs_is_the_wheel_and_what_its_lock_names(tmp_path: 
     for sdist in (tmp_path / "wheels").glob("*.tar.gz"):
         sdist.unlink()
     steps = re.findall(r"^RUN (.+)$", stages()["build"], re.MULTILINE)
-    assert len(steps) == 5
+    assert len(steps) == 6
     for step in steps:
         done = subprocess.run(
             ["sh", "-ec", PLACES.sub(rf"{tmp_path}/\1", step)],

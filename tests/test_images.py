@@ -50,7 +50,7 @@ def needed(*extras: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("lock", "extras"),
-    [("requirements-service.lock", ()), ("requirements-history.lock", ("spark",))],
+    [("requirements-service.lock", ("otlp",)), ("requirements-history.lock", ("otlp", "spark"))],
 )
 def test_an_image_gets_what_it_needs_and_nothing_else(lock: str, extras: tuple[str, ...]) -> None:
     assert set(locked(lock)) == needed(*extras)
@@ -74,7 +74,7 @@ def test_a_checkout_gets_what_the_demo_and_the_tests_need() -> None:
     groups = project["dependency-groups"]
     assert "demo" not in project["project"]["optional-dependencies"]
     wanted = [Requirement(text) for name in ("demo", "dev") for text in groups[name]]
-    wanted += [Requirement(name) for name in needed("history", "spark", "top", "pkcs12")]
+    wanted += [Requirement(name) for name in needed("history", "spark", "top", "pkcs12", "otlp")]
     assert {canonicalize_name(one.name) for one in wanted} <= set(locked("requirements.lock"))
 
 

@@ -13,9 +13,9 @@ import click
 from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.options import Connection, connection_options, settings_of
 from caughtup.agents.cli.pipeline_tables import keep_option
-from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.errors import UserError
+from caughtup.agents.process.logs import set_up_logging
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.models.durations import counted
@@ -94,7 +94,7 @@ def generations(output: str, master: str | None, connection: Connection) -> None
     leader decided. The log of groups is compacted: run the command often enough to miss none.
     """
     settings = settings_of(connection, (KafkaClient.SPARK,))
-    set_up_logging(settings.log_level)
+    set_up_logging(settings.log_level, settings.log_format)
     try:
         count = _write_generations(settings, output, master)
     except CaughtupError as error:
@@ -178,7 +178,7 @@ def history(
     it stopped.
     """
     settings = settings_of(connection, (KafkaClient.SPARK,))
-    set_up_logging(settings.log_level)
+    set_up_logging(settings.log_level, settings.log_format)
     trigger = None if once else trigger_seconds
     try:
         _history(settings, output, checkpoint, master, trigger, records_per_batch, upkeep, keep)
@@ -248,7 +248,7 @@ def rates(
     while the job runs. Started again with the same checkpoint, the job continues where it stopped.
     """
     settings = settings_of(connection, (KafkaClient.SPARK,))
-    set_up_logging(settings.log_level)
+    set_up_logging(settings.log_level, settings.log_format)
     try:
         _measure(settings, checkpoint, master, trigger_seconds, once=once)
     except CaughtupError as error:

@@ -16,10 +16,10 @@ from rich.table import Table
 
 from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.options import config_option
-from caughtup.agents.cli.run import set_up_logging
 from caughtup.agents.clock import now_ms
 from caughtup.agents.configuration.s3_access import store_environment
 from caughtup.agents.errors import UserError
+from caughtup.agents.process.logs import set_up_logging
 from caughtup.agents.progress import Progress
 from caughtup.models.durations import size
 from caughtup.models.errors import CaughtupError

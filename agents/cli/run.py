@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import socket
-import sys
 from errno import EADDRNOTAVAIL
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,11 +17,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.app import Wired, create_app
-from caughtup.agents.cli.commands import examples
+from caughtup.agents.cli.commands import examples, missing_extra
 from caughtup.agents.cli.options import Connection, connection_options, settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.process.fault_log import FaultLog
+from caughtup.agents.process.logs import set_up_logging
 from caughtup.agents.process.supervisor import Supervisor, describe
 from caughtup.agents.process.turns import collect_seldom, switch_often
 from caughtup.agents.settings import Settings
@@ -70,8 +71,10 @@ def run(
         log_level=log_level,
         compat_metrics=compat_metrics,
     )
-    set_up_logging(settings.log_level)
+    set_up_logging(settings.log_level, settings.log_format)
     require_free_port(settings)
+    if settings.otlp_endpoint is not None:
+        require_otlp()
     with Supervisor() as supervisor:
         try:
             collect_seldom()
@@ -116,7 +119,7 @@ async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor)
 
     Raises UserError when one did.
     """
-    with TemporaryDirectory(prefix="caughtup-") as scratch:
+    with _scratch() as scratch:
         wired = create_app(settings, state, Path(scratch))
         async with supervisor.serving(wired.health) as stop:
             try:
@@ -134,6 +137,17 @@ async def serve(settings: Settings, state: ClusterState, supervisor: Supervisor)
         raise UserError(f"the service broke: {wired.health.broken}")
 
 
+def _scratch() -> TemporaryDirectory[str]:
+    """Make a directory for the time of the service. Raises UserError where none can be made."""
+    try:
+        return TemporaryDirectory(prefix="caughtup-")
+    except OSError as error:
+        raise UserError(
+            f"cannot make a temporary directory ({error.strerror}): "
+            "mount a tmpfs at /tmp, or name a writable directory in TMPDIR"
+        ) from None
+
+
 async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
     # Starting is raced too.
     starting = asyncio.ensure_future(wired.app.start())
@@ -145,6 +159,14 @@ async def _until_stopped(wired: Wired, stop: asyncio.Event) -> None:
         await asyncio.wait({stopping, crashing}, return_when=asyncio.FIRST_COMPLETED)
     for waiting in (starting, stopping, crashing):
         waiting.cancel()
+
+
+def require_otlp() -> None:
+    """Raise UserError without the extra that an OTLP endpoint needs."""
+    try:
+        import_module("caughtup.agents.otlp.exporter")
+    except ImportError as error:
+        raise missing_extra("otlp", error) from None
 
 
 def require_free_port(settings: Settings) -> None:
@@ -182,13 +204,3 @@ def _can_listen(family: int, address: tuple[str | int | bytes, ...]) -> bool:
                 return False
             raise
     return True
-
-
-def set_up_logging(level: str) -> None:
-    """Log to standard error, one line an event; libraries only from warnings on."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    logging.getLogger("caughtup").setLevel(level.upper())

@@ -72,7 +72,9 @@ class Pulses:
         ]
 
 
-#: The parts that send requests to Kafka by themselves, and can fail.
+#: The one that sends metrics elsewhere.
+OTLP = "otlp"
+#: The parts that send requests by themselves, and can fail.
 PROBES = (
     "assignors",
     "checkpoints",
@@ -81,6 +83,7 @@ PROBES = (
     "group",
     "lag",
     "offsets",
+    OTLP,
     "publish",
     "reassignments",
     "rebalances",
@@ -100,6 +103,7 @@ class Health:
     - ``cluster_name``: the operator's name for the cluster; None if not set.
     - ``unsafe``: what is unencrypted or unverified although credentials are set, in sentences.
     - ``login``: why there is no newer token for logins; None if nothing is wrong.
+    - ``memory``: that the process nears its memory limit; None while it doesn't.
     - ``settings``: which other instances have other settings; None if none has.
     - ``unfenced``: why brokers would take late records of an instance that was replaced; None if
       they refuse them.
@@ -125,6 +129,7 @@ class Health:
     cluster_name: str | None = None
     unsafe: tuple[str, ...] = ()
     login: str | None = None
+    memory: str | None = None
     settings: str | None = None
     unfenced: str | None = None
     ready: bool = False
@@ -203,6 +208,7 @@ class Health:
         return [
             *(f"security: {what}" for what in self.unsafe),
             *(() if self.login is None else (f"login: {self.login}",)),
+            *(() if self.memory is None else (f"memory: {self.memory}",)),
             *(() if self.settings is None else (f"settings: {self.settings}",)),
             *(() if self.unfenced is None else (f"fence: {self.unfenced}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),

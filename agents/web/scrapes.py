@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from itertools import chain
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
-from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import FreezeOnGrowth, gzipped, in_turns
-from caughtup.agents.settings import Settings
-from caughtup.agents.watching_settings import Exporter
 from caughtup.agents.web.answer import send_stream
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
-from caughtup.agents.web.metrics.compatible.burrow_exporter import BURROW_EXPORTER_FAMILIES
-from caughtup.agents.web.metrics.compatible.kafka_exporter import KAFKA_EXPORTER_FAMILIES
-from caughtup.agents.web.metrics.compatible.kafka_lag_exporter import KAFKA_LAG_EXPORTER_FAMILIES
-from caughtup.agents.web.metrics.compatible.kminion import KMINION_FAMILIES
-from caughtup.agents.web.metrics.exposition import exposition
-from caughtup.agents.web.metrics.families import ExpositionSettings, Family
-from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.service import process_families
+from caughtup.agents.web.served_metrics import ServedMetrics
 from caughtup.models.state.cluster import ClusterState
 
 _OPENMETRICS = "application/openmetrics-text"
@@ -36,36 +25,21 @@ _TIME_OUT = "X-Prometheus-Scrape-Timeout-Seconds"
 _REFUSED_SECONDS = 60.0
 _FINER = {"partition": 'metrics_granularity = "topic"', "topic": 'metrics_granularity = "group"'}
 
-#: The metrics under other exporters' names.
-EXPORTERS: Mapping[Exporter, tuple[Family, ...]] = {
-    "kafka_exporter": KAFKA_EXPORTER_FAMILIES,
-    "kminion": KMINION_FAMILIES,
-    "burrow_exporter": BURROW_EXPORTER_FAMILIES,
-    "kafka_lag_exporter": KAFKA_LAG_EXPORTER_FAMILIES,
-}
-
 
 class Scrapes:
     """Answers ``/metrics`` from the state."""
 
     def __init__(
         self,
-        settings: Settings,
+        metrics: ServedMetrics,
         state: ClusterState,
-        health: Health,
-        labels: GroupLabels,
         clock: Callable[[], int],
         refusals: Refusals,
     ) -> None:
+        self._served = metrics
         self._state = state
-        self._health = health
-        self._labels = labels
         self._clock = clock
         self._refusals = refusals
-        self._exposition_settings = ExpositionSettings(
-            settings.legacy_status_values, settings.objectives()
-        )
-        self._compatible = compatible_families(settings.compat_metrics)
         self._freeze = FreezeOnGrowth()
         self._slots = Slots("scrapes", refusals, _SCRAPES, retry_seconds=5)
         #: The longest time-out that was too short (s), and until when that counts (monotonic).
@@ -96,14 +70,7 @@ class Scrapes:
 
         The time in which the client reads doesn't count.
         """
-        pieces = exposition(
-            self._state,
-            self._health,
-            self._labels,
-            openmetrics=openmetrics,
-            settings=self._exposition_settings,
-            others=chain(self._compatible, process_families()),
-        )
+        pieces = self._served.text(openmetrics=openmetrics)
         made, began = 0.0, time.monotonic()
         try:
             async for chunk in in_turns(pieces):
@@ -112,7 +79,7 @@ class Scrapes:
                     raise self._too_slow(time_out)
                 yield chunk
                 began = time.monotonic()
-                self._freeze.reached(len(self._labels))
+                self._freeze.reached(len(self._served.labels))
         finally:
             # A scraper that times out closes the connection at about this moment.
             now = time.monotonic()
@@ -120,7 +87,7 @@ class Scrapes:
                 self._too_short, self._until = time_out, now + _REFUSED_SECONDS
 
     def _too_slow(self, time_out: float) -> web.HTTPServiceUnavailable:
-        finer = _FINER.get(self._labels.detail.granularity)
+        finer = _FINER.get(self._served.labels.detail.granularity)
         helps = "metrics_group_limit" if finer is None else f"{finer} or metrics_group_limit"
         refusal = self._refusals.unavailable("series", retry_seconds=round(_REFUSED_SECONDS))
         refusal.text = (
@@ -140,10 +107,3 @@ def _seconds(text: str | None) -> float:
     except ValueError:
         return math.inf
     return seconds if seconds > 0 else math.inf
-
-
-def compatible_families(exporters: Collection[Exporter]) -> tuple[Family, ...]:
-    """Return the metrics under the names of these exporters."""
-    return tuple(
-        family for name, families in EXPORTERS.items() if name in exporters for family in families
-    )

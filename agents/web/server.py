@@ -25,10 +25,9 @@ from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Malformed, Refusals
 from caughtup.agents.web.history import HistoryCharts
 from caughtup.agents.web.lines import Lines
-from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.metrics.group_lines import Detail
 from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, requested_view
 from caughtup.agents.web.scrapes import Scrapes
+from caughtup.agents.web.served_metrics import ServedMetrics
 from caughtup.agents.web.stand_in import StandIn
 from caughtup.agents.web.what_if import WhatIfEndpoints
 from caughtup.agents.web.why import WhyEndpoints
@@ -72,8 +71,8 @@ class WebServer(Service):
         self._state = state
         self._health = health
         self._clock = clock
-        detail = Detail(settings.metrics_granularity, settings.metrics_group_limit)
-        self._labels = GroupLabels(detail)
+        #: The metrics, which others may send elsewhere.
+        self.metrics = ServedMetrics(settings, state, health)
         self._refusals = Refusals(health.web_refusals)
         self._streams = Slots("event streams", self._refusals, _STREAMS, retry_seconds=15)
         has_history = settings.history_uri is not None
@@ -81,7 +80,7 @@ class WebServer(Service):
             state,
             health,
             clock,
-            self._labels.limited,
+            self.metrics.labels.limited,
             settings.links(),
             self._refusals,
             has_history=has_history,
@@ -159,7 +158,7 @@ class WebServer(Service):
         )
         WhyEndpoints(state, clock, causes).add_routes(app)
         HistoryCharts(self._settings, clock, refusals).add_routes(app)
-        Scrapes(self._settings, state, self._health, self._labels, clock, refusals).add_routes(app)
+        Scrapes(self.metrics, state, clock, refusals).add_routes(app)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/healthz", self._healthz)
         app.on_response_prepare.append(_add_headers)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from caughtup.agents.web.scrapes import EXPORTERS
+from caughtup.agents.web.served_metrics import EXPORTERS
 from caughtup.demo.processes.children import Processes
 from caughtup.models.ids import TopicPartition
 from tests.observability.repository import ROOT, read_yaml

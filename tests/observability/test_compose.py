@@ -158,8 +158,9 @@ def test_prometheus_scrapes_the_port_that_the_service_listens_on() -> None:
     assert f"EXPOSE {port}" in stages()["service"]
     assert [p.split(":")[-1] for p in SERVICES["caughtup"]["ports"]] == [port]
     check = " ".join(SERVICES["caughtup"]["healthcheck"]["test"])
-    assert f"http://127.0.0.1:{port}/ready" in check
-    assert f"http://127.0.0.1:{port}/ready" in stages()["service"]
+    for asked in (check, stages()["service"].replace("\\", "")):
+        assert "f\"http://127.0.0.1:{os.environ['CAUGHTUP_WEB_PORT']}/ready\"" in asked
+    assert f"CAUGHTUP_WEB_PORT={port}" in stages()["service"]
 
 
 def test_prometheus_finds_the_rules_where_they_are_mounted() -> None:

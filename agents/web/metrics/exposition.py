@@ -57,13 +57,13 @@ def exposition(
     """
     kept = GroupLabels() if labels is None else labels  # an empty one is falsy
     scrape = Scrape(state, health, kept, now_ms(), settings or ExpositionSettings())
-    for family in chain(_families(scrape), others):
+    for family in chain(valid_families(scrape), others):
         yield from family.text(scrape, openmetrics=openmetrics)
     yield _OPENMETRICS_END if openmetrics else b""
 
 
-def _families(scrape: Scrape) -> Iterator[Family]:
-    """Yield the metrics that are valid now.
+def valid_families(scrape: Scrape) -> Iterator[Family]:
+    """Yield caughtup's own metrics that are valid now.
 
     Those of groups need a reader that has caught up: with half a log read, groups would seem to lag
     or to be gone.

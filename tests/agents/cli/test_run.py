@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
+import sys
 
 import pytest
 from click.testing import CliRunner
 
 from caughtup.agents.cli import run
-from caughtup.agents.cli.run import require_free_port
+from caughtup.agents.cli.run import require_free_port, require_otlp
 from caughtup.agents.errors import UserError
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
@@ -86,7 +87,7 @@ def test_other_exporters_are_named_and_without_a_name_it_is_kafka_exporter(
         seen.append(settings)
         raise UserError("seen")
 
-    monkeypatch.setattr(run, "set_up_logging", lambda _: None)
+    monkeypatch.setattr(run, "set_up_logging", lambda *_: None)
     monkeypatch.setattr(run, "require_free_port", stops)
     CliRunner().invoke(main, ["run", *given])
     assert [settings.compat_metrics for settings in seen] == [exporters]
@@ -97,3 +98,11 @@ def test_an_exporter_that_nobody_knows_is_told_with_those_that_there_are() -> No
     assert refused.exit_code == 1
     for name in ("kafka_exporter", "kminion", "burrow_exporter", "kafka_lag_exporter"):
         assert name in refused.output
+
+
+def test_without_the_extra_an_otlp_endpoint_is_refused_with_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "caughtup.agents.otlp.exporter", None)
+    with pytest.raises(UserError, match=r"pip install 'caughtup\[otlp\]'"):
+        require_otlp()

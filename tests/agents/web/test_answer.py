@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from caughtup.agents.web import answer as web_answer
-from caughtup.agents.web import scrapes
+from caughtup.agents.web import scrapes, served_metrics
 from tests.support.observability.site import Site
 
 LINE = b"x 1\n"
@@ -25,7 +25,7 @@ def failing_after(megabytes: int) -> Iterator[bytes]:
 async def test_a_scrape_that_fails_is_a_500_and_is_counted(
     encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scrapes, "exposition", lambda *_, **__: failing_after(2))
+    monkeypatch.setattr(served_metrics, "exposition", lambda *_, **__: failing_after(2))
     async with Site() as site:
         async with site.get("/metrics", headers={"Accept-Encoding": encoding}) as answer:
             assert answer.status == 500
@@ -38,7 +38,7 @@ async def test_a_scrape_that_fails_is_a_500_and_is_counted(
 async def test_a_long_scrape_that_fails_half_way_does_not_end_as_if_it_were_whole(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scrapes, "exposition", lambda *_, **__: failing_after(20))
+    monkeypatch.setattr(served_metrics, "exposition", lambda *_, **__: failing_after(20))
     async with Site() as site:
         async with site.connected() as connected:
             await connected.ask("/metrics", version=version)
@@ -51,7 +51,7 @@ async def test_a_long_scrape_that_fails_half_way_does_not_end_as_if_it_were_whol
 async def test_a_long_scrape_that_fails_in_gzip_has_no_last_chunk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scrapes, "exposition", lambda *_, **__: failing_after(20))
+    monkeypatch.setattr(served_metrics, "exposition", lambda *_, **__: failing_after(20))
     monkeypatch.setattr(web_answer, "_HELD_BYTES", 1)
     async with Site() as site, site.connected() as connected:
         connected.writer.write(
@@ -63,7 +63,7 @@ async def test_a_long_scrape_that_fails_in_gzip_has_no_last_chunk(
 
 
 async def test_a_long_scrape_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrapes, "exposition", lambda *_, **__: iter([MEGABYTE] * 20))
+    monkeypatch.setattr(served_metrics, "exposition", lambda *_, **__: iter([MEGABYTE] * 20))
     async with Site() as site, site.get("/metrics") as answer:
         assert await answer.read() == MEGABYTE * 20
 
@@ -79,7 +79,7 @@ async def test_a_short_scrape_says_how_long_it_is() -> None:
 async def test_a_scrape_that_takes_its_reader_too_long_is_cut_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scrapes, "exposition", lambda *_, **__: iter([MEGABYTE] * 500))
+    monkeypatch.setattr(served_metrics, "exposition", lambda *_, **__: iter([MEGABYTE] * 500))
     monkeypatch.setattr(web_answer, "_SECONDS", 0.2)
     async with Site() as site, site.connected() as connected:
         await connected.ask("/metrics")
@@ -92,7 +92,7 @@ async def test_a_scrape_that_takes_its_reader_too_long_is_cut_off(
 
 async def test_only_so_many_are_scraping_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scrapes, "_SCRAPES", 1)
-    monkeypatch.setattr(scrapes, "exposition", lambda *_, **__: iter([MEGABYTE] * 500))
+    monkeypatch.setattr(served_metrics, "exposition", lambda *_, **__: iter([MEGABYTE] * 500))
     async with Site() as site, site.connected() as slow:
         await slow.ask("/metrics")
         await slow.head()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caughtup.agents.web import scrapes
+from caughtup.agents.web import scrapes, served_metrics
 from tests.support.observability.site import Site
 
 WAITS = "X-Prometheus-Scrape-Timeout-Seconds"
@@ -38,7 +38,7 @@ async def test_a_scraper_that_waits_in_vain_is_told_what_helps(
         made.append(True)
         return slow()
 
-    monkeypatch.setattr(scrapes, "exposition", counted)
+    monkeypatch.setattr(served_metrics, "exposition", counted)
     async with Site(metrics_granularity=granularity) as site:
         for _ in range(3):
             async with site.get("/metrics", headers={WAITS: str(_SECONDS)}) as answer:
@@ -58,7 +58,7 @@ async def test_one_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(scrapes, "_REFUSED_SECONDS", 0.0)
     async with Site() as site:
         with monkeypatch.context() as while_it_is_slow:
-            while_it_is_slow.setattr(scrapes, "exposition", slow)
+            while_it_is_slow.setattr(served_metrics, "exposition", slow)
             assert await site.status("/metrics", headers={WAITS: str(_SECONDS)}) == 503
         assert await site.status("/metrics", headers={WAITS: "10"}) == 200
 

@@ -12,7 +12,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.web.metrics.exposition import exposition
 from caughtup.agents.web.metrics.families import Family, Scrape
 from caughtup.agents.web.metrics.group_labels import GroupLabels
-from caughtup.agents.web.scrapes import EXPORTERS, compatible_families
+from caughtup.agents.web.served_metrics import EXPORTERS, compatible_families
 from caughtup.demo.processes.children import Process
 from caughtup.models.state.cluster import ClusterState
 from tests.support.service import wait_for

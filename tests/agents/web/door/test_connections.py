@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import aiohttp
 import pytest
 
-from caughtup.agents.web import page_views, scrapes, server
+from caughtup.agents.web import page_views, served_metrics, server
 from caughtup.agents.web.door import connections
 from tests.support.observability.site import Connected, Site
 
@@ -251,7 +251,7 @@ async def test_a_reader_that_does_not_read_is_cut_off(
     monkeypatch.setattr(connections, "WRITE_SECONDS", SOON)
     monkeypatch.setattr(server, "_PUSH_SECONDS", 0.0)
     monkeypatch.setattr(
-        scrapes, "exposition", lambda *_, **__: (b"x" * (1 << 20) for _ in range(256))
+        served_metrics, "exposition", lambda *_, **__: (b"x" * (1 << 20) for _ in range(256))
     )
     ended: list[str] = []
     lost = connections.WebConnection.connection_lost

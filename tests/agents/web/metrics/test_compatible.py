@@ -13,7 +13,7 @@ from caughtup.agents.web.metrics import exposition as metrics
 from caughtup.agents.web.metrics import group_labels
 from caughtup.agents.web.metrics.group_labels import GroupLabels
 from caughtup.agents.web.metrics.group_lines import Detail
-from caughtup.agents.web.scrapes import EXPORTERS
+from caughtup.agents.web.served_metrics import EXPORTERS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import LONG_MAX
 from caughtup.models.state.cluster import ClusterState

@@ -219,6 +219,7 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
         ("group",): 0,
         ("lag",): 0,
         ("offsets",): 0,
+        ("otlp",): 0,
         ("publish",): 0,
         ("reassignments",): 1,
         ("rebalances",): 0,
