@@ -47,11 +47,12 @@ ENTRYPOINT ["caughtup"]
 FROM base AS history
 RUN apt-get update \
  && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps \
- && rm -rf /var/lib/apt/lists/*
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /tmp/hsperfdata_root
 COPY --from=build_history /opt/caughtup /opt/caughtup
 # Spark's Kafka connector is fetched now, so that the job needs no network but Kafka's.
 ENV CAUGHTUP_CACHE=/opt/caughtup/cache
 RUN python -c "from caughtup.pipelines.java.jars import ensure_spark_jars; ensure_spark_jars()" \
+ && rm -rf /tmp/hsperfdata_root \
  && mkdir -p /var/lib/caughtup/history && chown caughtup: /var/lib/caughtup/history
 USER 10001
 CMD ["pipeline", "history", "--help"]

@@ -25,8 +25,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1500)]
 
 #: The steps of the documents, but for those that make the environment and the settings.
 STEPS = re.compile(
-    r"^/opt/caughtup/bin/caughtup files .+$|^cp /opt/caughtup/files/.+$|^install -D .+?(?= {2,}#)",
-    re.MULTILINE,
+    r"^(?:/opt/caughtup/bin/caughtup files|install -D) .+?(?= {2,}#|$)", re.MULTILINE
 )
 
 

@@ -40,6 +40,7 @@ mount -t tmpfs -o mode=755 sys "$root/sys"
 mkdir -p "$root/sys/fs/cgroup" && mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
 mount -t tmpfs -o mode=755 dev "$root/dev"
 for name in null zero random urandom; do touch "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
+ln -s /proc/self/fd "$root/dev/fd"
 for place in $tmp; do mount -t tmpfs -o mode=1777 tmp "$root$place"; done
 exec chroot "$root" setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs \
   --bounding-set=-all --inh-caps=-all "$@"
