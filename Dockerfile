@@ -38,6 +38,7 @@ RUN /opt/build/bin/cyclonedx-py environment --output-reproducible \
 
 FROM ${PYTHON} AS base
 # Without a home of its own: the service writes into /tmp alone, and no file of the image is its.
+# Spark writes where it runs, so the history gets the directory.
 RUN useradd --uid 10001 --home-dir /var/lib/caughtup --no-create-home --no-log-init \
     --shell /usr/sbin/nologin caughtup
 ENV PATH=/opt/caughtup/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
@@ -53,7 +54,7 @@ COPY --from=build_history /opt/caughtup /opt/caughtup
 ENV CAUGHTUP_CACHE=/opt/caughtup/cache
 RUN python -c "from caughtup.pipelines.java.jars import ensure_spark_jars; ensure_spark_jars()" \
  && rm -rf /tmp/hsperfdata_root \
- && mkdir -p /var/lib/caughtup/history && chown caughtup: /var/lib/caughtup/history
+ && mkdir -p /var/lib/caughtup/history && chown -R caughtup: /var/lib/caughtup
 USER 10001
 CMD ["pipeline", "history", "--help"]
 

@@ -78,10 +78,10 @@ def test_no_file_of_the_image_is_the_users_to_write(image: Image) -> None:
         if not stat.S_ISLNK(found.st_mode)
         and (found.st_mode & 0o002 or UID in (found.st_uid, found.st_gid))
     }
-    # Directories of Debian's that are everybody's, and where the history is mounted.
+    # Directories of Debian's that are everybody's, and where the history runs and is mounted.
     expected = {"/tmp", "/var/tmp", "/run/lock"}
     if image.name == "history":
-        expected.add("/var/lib/caughtup/history")
+        expected |= {"/var/lib/caughtup", "/var/lib/caughtup/history"}
     assert writable <= expected
 
 
@@ -152,39 +152,6 @@ def test_sigterm_ends_it_while_it_starts(service_image: Image, cluster: Embedded
     wait_for("it handles SIGTERM", handles)
     os.kill(container.pid, signal.SIGTERM)
     assert container.process.wait() == 128 + signal.SIGTERM, container.process.output()
-
-
-def test_the_history_is_written_by_its_image(
-    service_image: Image, history_image: Image, cluster: EmbeddedCluster, tmp_path: Path
-) -> None:
-    port = free_ports(1)[0]
-    service = Container(service_image, cluster.processes, environment=environment(cluster, port))
-    service.wait_healthy()
-    create_topics(cluster, {f"history-{port}": 1})
-    produce(cluster, f"history-{port}", 10)
-    commit(cluster, f"history-{port}", f"history-{port}", 7)
-    place = "/var/lib/caughtup/history"
-    history = Container(
-        history_image,
-        cluster.processes,
-        environment={"CAUGHTUP_TOPIC_PREFIX": f"image-{port}-"},
-        command=[
-            *("pipeline", "history", "--bootstrap-servers", cluster.bootstrap_servers),
-            *("--output", f"{place}/tables", "--checkpoint", f"{place}/checkpoint"),
-        ],
-        writable=("/tmp", place),
-    )
-
-    def written() -> bool:
-        assert history.process.exit_code is None, history.process.output()
-        inside = Path(f"/proc/{history.pid}/root{place}/tables")
-        return any(inside.rglob("lag/**/*.parquet"))
-
-    wait_for("the history has lag", written, 240)
-    os.kill(history.pid, signal.SIGTERM)
-    assert history.process.wait() in {0, 128 + signal.SIGTERM}, history.process.output()
-    os.kill(service.pid, signal.SIGTERM)
-    service.process.wait()
 
 
 def test_without_a_writable_tmp_it_says_so(service_image: Image, cluster: EmbeddedCluster) -> None:

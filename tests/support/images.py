@@ -35,6 +35,7 @@ _ENTER = """
 root=$1 user=$2 tmp=$3; shift 3
 mount --make-rprivate /
 mount --bind "$root" "$root" && mount -o remount,bind,ro "$root"
+mount --bind /etc/hosts "$root/etc/hosts"
 mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=755 sys "$root/sys"
 mkdir -p "$root/sys/fs/cgroup" && mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
@@ -152,6 +153,8 @@ class Builder:
             for lists in (files / "var/lib/apt/lists").iterdir():
                 shutil.rmtree(lists) if lists.is_dir() else lists.unlink()
             shutil.copytree(f"/{_OWN_CERTIFICATES}", files / _OWN_CERTIFICATES, dirs_exist_ok=True)
+            # In a container it is the machine's, as Docker's is one with the container's name.
+            (files / "etc/hosts").touch()
             trusting = ["chroot", files, "update-ca-certificates"]
             subprocess.run(trusting, stdout=subprocess.DEVNULL, timeout=120, check=True)
         container = self.asked("from", "scratch")
@@ -241,7 +244,8 @@ class Container:
     def pid(self) -> int:
         """The id that its first process has outside; inside it is 1."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return int(wait_for("the container has a process", children.read_text().split)[0])
+        found = wait_for("the container has a process", lambda: children.read_text().split())
+        return int(found[0])
 
     def wait_healthy(self, seconds: float = 90.0) -> None:
         """Wait until the health check succeeds."""
