@@ -14,7 +14,6 @@ from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import TaskId
 from caughtup.models.replay.recorded import RecordedGeneration
 from caughtup.models.simulation.rounds import end_offsets, next_scenario
-from caughtup.pipelines.spark.arrow import arrow_schema
 
 #: The time of the first generation of every generated history, in ms since 1970.
 START_MS = 1_790_000_000_000
@@ -106,6 +105,7 @@ def write_histories(directory: Path, histories: Iterable[Sequence[RecordedGenera
     import pyarrow.parquet
 
     from caughtup.pipelines.generations.schema import GROUP_GENERATIONS
+    from caughtup.pipelines.spark.arrow import arrow_schema
 
     schema = arrow_schema(GROUP_GENERATIONS)
     rows = [_table_row(one) for history in histories for one in history]
