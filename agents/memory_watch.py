@@ -34,7 +34,7 @@ class MemoryWatch(Service):
 
     @Service.task
     async def _run(self) -> None:
-        while not self.should_stop:
+        while self._limit() is not None and not self.should_stop:
             self.look()
             await self.sleep(_LOOK_SECONDS)
 

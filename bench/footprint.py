@@ -22,9 +22,10 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.figures import Figures
-from caughtup.bench.live_load import OFFSETS_PARTITIONS, Load, fill, write
+from caughtup.bench.live_load import Load, fill, write
+from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
-from caughtup.bench.options import groups_option, partitions_option
+from caughtup.bench.options import beside_option, groups_option, partitions_option, rounds_option
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -65,19 +66,8 @@ _positive = click.IntRange(min=1)
 @click.option(
     "--seconds", type=_positive, default=45, show_default=True, help="How long each measurement is."
 )
-@click.option(
-    "--beside",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
-    metavar="CHECKOUT",
-    help="Another checkout, whose service is measured in turns with this one's.",
-)
-@click.option(
-    "--rounds",
-    type=_positive,
-    default=1,
-    show_default=True,
-    help="How often each service is measured; the figures are medians.",
-)
+@beside_option
+@rounds_option
 @format_option
 def footprint(
     groups: int,

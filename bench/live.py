@@ -26,8 +26,9 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.process.turns import collect_seldom
 from caughtup.agents.settings import Settings
 from caughtup.bench.figures import Figures
-from caughtup.bench.live_load import MARKER, OFFSETS_PARTITIONS, Load, fill, topic_of, write
+from caughtup.bench.live_load import MARKER, Load, fill, topic_of, write
 from caughtup.bench.loop.turns import LoopTurns, until
+from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import partitions_option, transactional_option
 from caughtup.models.errors import CaughtupError

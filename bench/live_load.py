@@ -11,13 +11,13 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
+from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.models.assignors.java.strings import coordinator_partition
 
 if TYPE_CHECKING:
     from caughtup.demo.cluster.cluster import EmbeddedCluster
     from caughtup.demo.fleet.offset_commits import RawRecord
 
-OFFSETS_PARTITIONS = 50
 MARKER = "bench-live-marker"
 _TOPICS = 10
 #: The records of each partition; idle groups have committed its end.

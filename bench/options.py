@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 _POSITIVE = click.IntRange(min=1)
@@ -30,4 +32,17 @@ transactional_option = click.option(
     default=0,
     show_default=True,
     help="The percentage of groups that commit in transactions.",
+)
+beside_option = click.option(
+    "--beside",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    metavar="CHECKOUT",
+    help="Another checkout, whose service is measured in turns with this one's.",
+)
+rounds_option = click.option(
+    "--rounds",
+    type=_POSITIVE,
+    default=1,
+    show_default=True,
+    help="How often each service is measured; the figures are medians.",
 )

@@ -22,7 +22,7 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.otlp.points import Lines, Times, metrics_data, resource
+from caughtup.agents.otlp.points import MetricLines, Times, metrics_data, resource
 from caughtup.agents.process.health import OTLP, Health
 from caughtup.agents.process.turns import in_turns
 from caughtup.agents.web.served_metrics import ServedMetrics
@@ -112,11 +112,11 @@ class OtlpExporter(Service):
         now = self._clock()
         times = Times(now, self._started_ms)
         scrape, families = self._metrics.families(now)
-        batch: list[Lines] = []
+        batch: list[MetricLines] = []
         size = 0
         for family in families:
             async for text in in_turns(family.text(scrape, openmetrics=False)):
-                batch.append(Lines(family, text))
+                batch.append(MetricLines(family, text))
                 size += len(text)
                 if size >= REQUEST_BYTES:
                     if (problem := await self._send(batch, times)) is not None:
@@ -124,7 +124,7 @@ class OtlpExporter(Service):
                     batch, size = [], 0
         return await self._send(batch, times)
 
-    async def _send(self, batch: list[Lines], times: Times) -> str | None:
+    async def _send(self, batch: list[MetricLines], times: Times) -> str | None:
         """Send a request; return why it was not received, or None."""
         loop = asyncio.get_running_loop()
         sending: asyncio.Future[str | None] = loop.create_future()
@@ -146,7 +146,7 @@ class OtlpExporter(Service):
             return sending.result()
         return f"the endpoint has not answered for {self._hanging_seconds:.0f} s"
 
-    def _sent(self, batch: list[Lines], times: Times) -> str | None:
+    def _sent(self, batch: list[MetricLines], times: Times) -> str | None:
         """Make points and send them, on a thread; return why they were not received, or None."""
         try:
             result = self._sender.export(metrics_data(batch, times, self._resource))

@@ -41,7 +41,7 @@ class Times(NamedTuple):
     started_ms: int
 
 
-class Lines(NamedTuple):
+class MetricLines(NamedTuple):
     """Some lines of one metric, as text."""
 
     family: Family
@@ -66,7 +66,7 @@ def resource(cluster: str, cluster_name: str | None, instance: str) -> Resource:
     return own.merge(OTELResourceDetector().detect())
 
 
-def metrics_data(batch: list[Lines], times: Times, of: Resource) -> MetricsData:
+def metrics_data(batch: list[MetricLines], times: Times, of: Resource) -> MetricsData:
     """Return a request's content: the points of some lines, by metric."""
     points: dict[str, tuple[Family, list[NumberDataPoint]]] = {}
     for family, text in batch:

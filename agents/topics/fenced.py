@@ -54,7 +54,7 @@ _NOT_ALLOWED = (
 _T = TypeVar("_T")
 
 
-class Record(NamedTuple):
+class FencedRecord(NamedTuple):
     """A record to write."""
 
     topic: str
@@ -104,7 +104,7 @@ class FencedWriter:
                 f"({reason.str()}): has __transaction_state a leader with enough replicas in sync?"
             ) from None
 
-    async def write(self, records: Sequence[Record], *, singly: bool = False) -> Outcomes:
+    async def write(self, records: Sequence[FencedRecord], *, singly: bool = False) -> Outcomes:
         """Write records in one transaction; return why brokers refused some, if they did.
 
         Unless all outcomes are None, nothing was written. ``singly``: send each record after the one
@@ -171,7 +171,7 @@ class FencedWriter:
         self.refused, self._health.unfenced = False, None
 
     def _refuse(self, error: KafkaError) -> None:
-        """Record that records have to go without transactions."""
+        """FencedRecord that records have to go without transactions."""
         why = (
             f"a replaced instance is not fenced ({error.str()}): allow WRITE on the transactional "
             f"id {self._id}, and restart"
@@ -180,7 +180,7 @@ class FencedWriter:
             log.warning("%s", why)
         self.refused, self._health.unfenced = True, why
 
-    def _write(self, records: Sequence[Record], singly: bool) -> Outcomes | None:
+    def _write(self, records: Sequence[FencedRecord], singly: bool) -> Outcomes | None:
         """Write a transaction; return None if this instance may not publish now."""
         if self._stale and self._may_publish():
             self._begin()
@@ -206,7 +206,7 @@ class FencedWriter:
         return outcomes
 
     def _send(
-        self, client: Producer, records: Sequence[Record], outcomes: Outcomes, singly: bool
+        self, client: Producer, records: Sequence[FencedRecord], outcomes: Outcomes, singly: bool
     ) -> None:
         """Send records until one is refused, and wait for the answers."""
 
@@ -229,7 +229,7 @@ class FencedWriter:
     def _produce(
         self,
         client: Producer,
-        record: Record,
+        record: FencedRecord,
         answered: Callable[[KafkaError | None, Message], None],
     ) -> None:
         headers: dict[str, str | bytes | None] | None = (

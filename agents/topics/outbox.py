@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
-from caughtup.agents.topics.fenced import FencedWriter, Record
+from caughtup.agents.topics.fenced import FencedRecord, FencedWriter
 from caughtup.agents.topics.publisher import TopicWriter
 from caughtup.models.faults import SetAsideRecords
 
@@ -129,7 +129,7 @@ class Outbox:
         Raises KafkaException when the transaction failed for another reason.
         """
         some = list(self._waiting)
-        records = [Record(one.topic.name, one.key, one.value, one.headers) for one in some]
+        records = [FencedRecord(one.topic.name, one.key, one.value, one.headers) for one in some]
         outcomes = await fence.write(records, singly=self._singly > 0)
         failed = [(at, failure) for at, failure in enumerate(outcomes) if failure is not None]
         if not failed:

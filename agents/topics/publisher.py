@@ -20,8 +20,7 @@ from caughtup.agents.process.health import PUBLISHER, Health
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import topic_name
-from caughtup.agents.topics.fenced import PROBE, RECORDS, FencedWriter
-from caughtup.agents.topics.fenced import Record as FencedRecord
+from caughtup.agents.topics.fenced import PROBE, RECORDS, FencedRecord, FencedWriter
 from caughtup.agents.topics.read_to_end import read_topic
 from caughtup.models.records.topics import SAID_ONCE
 

@@ -30,12 +30,12 @@ from caughtup.agents.web.page.parts import (
     whole_steps,
 )
 from caughtup.models.records.fields import ABSENT
-from caughtup.models.shown.groups import GroupLines
+from caughtup.models.shown.groups import KeptGroupLines
 from caughtup.models.state.cluster import ClusterState
 
 SCHEMA = 2
-#: A view is shared by its listeners for this long, and for so many times as long as making it took:
-#: of a large cluster it is made more seldom, so that one page takes a fifth of a core at most.
+#: Listeners share a view for this long, at least. If making it takes long, as of a large cluster,
+#: they share it for four times that: so one page takes a fifth of a core at most.
 _SHARED_SECONDS, _SHARED_TIMES = 0.5, 4
 #: The most views that are kept; there are no more listeners.
 _KEPT = 64
@@ -101,7 +101,7 @@ class PageViews:
         )
         self._states = Slots("whole states", refusals, _STATES, retry_seconds=5)
         self._kept: dict[View, tuple[float, bytes]] = {}
-        self._lines = GroupLines(state)
+        self._lines = KeptGroupLines(state)
 
     def add_routes(self, app: web.Application) -> None:
         """Register the endpoints, except that of events."""

@@ -25,7 +25,12 @@ from caughtup.bench.offsets.readers import (
     read_with_aiokafka,
     read_with_confluent_kafka,
 )
-from caughtup.bench.options import partitions_option, transactional_option
+from caughtup.bench.options import (
+    beside_option,
+    partitions_option,
+    rounds_option,
+    transactional_option,
+)
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -77,19 +82,8 @@ _GROUPS = 500
     help="The version of all values. [default: a mixture of 1, 3 and 4, with tombstones]",
 )
 @transactional_option
-@click.option(
-    "--beside",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
-    metavar="CHECKOUT",
-    help="Another checkout, whose service reads the log in turns with this one's.",
-)
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="How often each service reads the log; the figures are medians.",
-)
+@beside_option
+@rounds_option
 @format_option
 def offsets(
     kinds: tuple[str, ...],

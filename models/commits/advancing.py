@@ -63,13 +63,19 @@ def apply_first(table: CommitTable, commits: CommitColumns, indices: Ints) -> No
     rows, heads = table.row_index.rows(commits, indices)
     rows, heads = rows[indices], heads[indices]
     columns, time_ms = table.columns, commits.time_ms[indices]
-    topic_id = commits.topic_id[indices]
-    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)  # the last: without an id
-    for number in np.unique(topic_id[topic_id != NO_TOPIC_ID]).tolist():
-        numbers[number] = table.topic_ids.number(commits.topic_ids[number])
     columns.offset[rows] = commits.offset[indices]
     columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
     columns.wait_ms[rows] = NO_WAIT
-    columns.topic_id[rows] = numbers[topic_id]
+    columns.topic_id[rows] = topic_numbers(table, commits, indices)
     columns.changed[rows] = table.changes + 1
     np.add.at(table.row_index.counts, heads, 1)
+
+
+def topic_numbers(table: CommitTable, commits: CommitColumns, indices: Ints) -> Ints:
+    """Return the table's number of the topic id of each of these commits; a new id gets one."""
+    topic_id = commits.topic_id[indices]
+    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int64)  # the last: without an id
+    for index in np.unique(topic_id[topic_id != NO_TOPIC_ID]).tolist():
+        numbers[index] = table.topic_ids.number(commits.topic_ids[index])
+    found: Ints = numbers[topic_id]
+    return found

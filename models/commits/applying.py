@@ -14,7 +14,7 @@ from typing import NoReturn
 import numpy as np
 
 from caughtup.models.clocks import AHEAD_MS
-from caughtup.models.commits.advancing import apply_advances, apply_first
+from caughtup.models.commits.advancing import apply_advances, apply_first, topic_numbers
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
 from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
 from caughtup.models.commits.table import CommitTable
@@ -38,14 +38,9 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     _delete_rows(table, rows[last[deleted]], heads[last[deleted]])
     last = last[~deleted]
     rows, of_head = rows[last], heads[last]
-    columns, ids = table.columns, table.topic_ids
+    columns = table.columns
     offset, time_ms = commits.offset[last], commits.time_ms[last]
-    numbers = np.full(len(commits.topic_ids) + 1, NO_TOPIC_ID, np.int32)
-    named = np.zeros(len(numbers), np.bool_)  # the last is NO_TOPIC_ID's
-    named[commits.topic_id[last]] = True
-    for index in np.flatnonzero(named[:-1]).tolist():
-        numbers[index] = ids.number(commits.topic_ids[index])
-    topic_id = numbers[commits.topic_id[last]]
+    topic_id = topic_numbers(table, commits, last)
 
     before, known_id = columns.offset[rows], columns.topic_id[rows]
     is_new = before == NO_OFFSET

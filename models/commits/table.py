@@ -129,7 +129,7 @@ class CommitTable:
         return self._changes
 
     def changed_since(self, rows: Ints, changes: int) -> Rows:
-        """Return which of these rows may have had a commit since there were so many ``changes``."""
+        """Return which of these rows may have had a commit since ``self.changes`` was ``changes``."""
         if self._all_changed > changes:
             return np.ones(len(rows), np.bool_)
         return self.columns.changed[rows] > changes

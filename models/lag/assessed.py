@@ -46,7 +46,7 @@ ON_OTHERS, ON_REPEATS = 1, 2
 
 #: An assessment is made again so much earlier: its end is computed in floats.
 _ALLOWANCE_MS = 1
-#: The fields of an ``Assessed``, with the text of a ``Growing`` as its reason, and the others, as a
+#: The fields of an ``Assessed``, with the text of a ``GrowingReason`` as its reason, and the others, as a
 #: plain tuple: the garbage collector stops tracking tuples of plain values, so it doesn't traverse
 #: them each time.
 Kept = tuple[Any, ...]

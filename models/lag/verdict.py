@@ -51,7 +51,7 @@ from caughtup.models.verdicts import LAG
 _GROWS = "\0"
 
 
-class Growing(NamedTuple):
+class GrowingReason(NamedTuple):
     """A reason with a time that grows while nothing happens, and that time now (s)."""
 
     text: str
@@ -59,7 +59,7 @@ class Growing(NamedTuple):
 
 
 def grown(text: str, seconds: float) -> str:
-    """Return the text of a ``Growing`` when its time has grown to ``seconds``."""
+    """Return the text of a ``GrowingReason`` when its time has grown to ``seconds``."""
     return text.replace(_GROWS, duration(seconds), 1)
 
 
@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
     verdict: str
     reason: str
     behind_seconds: float
-    growing: Growing | None = None
+    growing: GrowingReason | None = None
 
 
 #: Before the numbers of partitions in a group's reason.
@@ -100,7 +100,7 @@ def partition_verdict(figures: LagFigures) -> Verdict:
         behind = figures.held_seconds or 0.0
     if seconds is None:
         return Verdict(verdict, text, behind)
-    return Verdict(verdict, grown(text, seconds), behind, Growing(text, seconds))
+    return Verdict(verdict, grown(text, seconds), behind, GrowingReason(text, seconds))
 
 
 def group_verdict(

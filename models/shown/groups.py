@@ -81,7 +81,7 @@ def group_line(state: ClusterState, group: str) -> GroupLine:
     return line
 
 
-class GroupLines:
+class KeptGroupLines:
     """The lines of groups, each made again only after something of the group has changed.
 
     So what they cost doesn't grow with the cluster, but with what happens there.

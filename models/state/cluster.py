@@ -328,9 +328,8 @@ class ClusterState:
         But the ages of unread records grow. None for a group that was not assessed since a change, for
         a Streams application, and for a Spark query.
         """
-        if group in self.groups.streams or group in self.applications:
-            return None
-        if group in self.spark.queries:
+        is_application = group in self.groups.streams or group in self.applications
+        if is_application or group in self.spark.queries:
             return None
         membership = self.groups.membership(group)
         return self.assessments.at_rest(group, self.commits, membership, self.ends)

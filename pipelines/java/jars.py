@@ -249,7 +249,12 @@ def spark_connector() -> str:
     match = _CORE.fullmatch(cores[-1].stem) if cores else None
     if match is None:
         raise JarsUnavailable("pyspark_incomplete", f"no spark-core_*.jar in {pyspark_jars()}")
-    return f"org.apache.spark:spark-sql-kafka-0-10_{match['scala']}:{match['spark']}"
+    return connector_of(match["spark"], match["scala"])
+
+
+def connector_of(spark: str, scala: str) -> str:
+    """Return the coordinate of the Kafka connector of a release of Spark, built for ``scala``."""
+    return f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{spark}"
 
 
 def classpath() -> str:

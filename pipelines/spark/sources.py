@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.java.jars import connector_of
 from caughtup.pipelines.spark.session import UNANSWERED, one_line
 
-_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10"
 #: How long the brokers may take to answer when a job starts, in ms.
 _PATIENCE_MS = 10_000
 
@@ -108,7 +108,7 @@ def _connector_missing(spark: SparkSession) -> CaughtupError:
     jvm = spark._jvm
     assert jvm is not None
     scala, _, _ = str(jvm.scala.util.Properties.versionNumberString()).rpartition(".")
-    fitting = f"{_CONNECTOR}_{scala}:{spark.version}"
+    fitting = connector_of(spark.version, scala)
     return CaughtupError(
         "connector_missing",
         f"Spark has no Kafka connector; give spark-submit --packages {fitting}",

@@ -18,7 +18,7 @@ from caughtup.models.recent.happenings import Happening
 from caughtup.models.records.fields import Part, extended
 from caughtup.models.shown.applications import ChangeLine, change_line, pending_movements
 from caughtup.models.shown.connect import connector_lines, unassigned_lines
-from caughtup.models.shown.groups import GroupLine, GroupLines, group_rank, with_since
+from caughtup.models.shown.groups import GroupLine, KeptGroupLines, group_rank, with_since
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.verdicts import LAG
 
@@ -79,14 +79,14 @@ def overview_steps(
     now_ms: int,
     find: str = "",
     limited: int = 0,
-    lines: GroupLines | None = None,
+    lines: KeptGroupLines | None = None,
 ) -> Generator[None, None, OverviewView]:
     """Return the groups whose names contain ``find``, yielding to other work between steps.
 
     ``limited`` is the number of groups with fewer series in metrics. ``lines`` keeps groups' lines
     from one overview to the next. A group that fails is left out.
     """
-    lines = GroupLines(state) if lines is None else lines
+    lines = KeptGroupLines(state) if lines is None else lines
     wanted, rows = find.casefold(), []
     groups = state.group_names()
     lines.keep_only(set(groups))

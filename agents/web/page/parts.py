@@ -24,7 +24,7 @@ from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.shown.applications import ApplicationView, application_view
 from caughtup.models.shown.connect import connect_view
 from caughtup.models.shown.connect_lines import ConnectView
-from caughtup.models.shown.groups import CheckpointProblem, GroupLine, GroupLines
+from caughtup.models.shown.groups import CheckpointProblem, GroupLine, KeptGroupLines
 from caughtup.models.state.cluster import ClusterState
 
 _FEED_SHOWN = 100
@@ -219,7 +219,7 @@ def whole_steps(
     health: Health,
     now_ms: int,
     limited: int = 0,
-    lines: GroupLines | None = None,
+    lines: KeptGroupLines | None = None,
 ) -> Generator[None, None, WholeView]:
     """Return the whole cluster at ``now_ms``, for ``/api/state`` and ``caughtup top``.
 
@@ -227,7 +227,7 @@ def whole_steps(
     ``overview_steps``. Yields between steps, when other work may change the state. What fails is left
     out, and among the faults.
     """
-    lines = GroupLines(state) if lines is None else lines
+    lines = KeptGroupLines(state) if lines is None else lines
     groups, applications = [], []
     for group in state.group_names():
         with state.faults.isolated("page", group, now_ms):

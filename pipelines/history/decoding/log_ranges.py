@@ -32,6 +32,7 @@ from caughtup.pipelines.history.decoding.batches import (
     packed_rows,
     unpack,
 )
+from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import columns
 
 #: Yields what counts of each range, in order, with its partition; ``PendingCommits`` change.
@@ -42,9 +43,7 @@ ReadRanges = Callable[
 #: Without a topic, as earlier releases wrote it, a row is of ``__consumer_offsets``.
 PENDING = "pending"
 PENDING_COMMITS = columns(topic=StringType(), partition=IntegerType(), value=BinaryType())
-_PENDING_ROWS = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("value", pa.binary())]
-)
+_PENDING_ROWS = arrow_schema(PENDING_COMMITS)
 _COMMIT_ROWS = pa.schema(
     [
         ("producer_id", pa.int64()),

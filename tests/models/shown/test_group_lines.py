@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.records.fields import changed
 from caughtup.models.shown import groups
-from caughtup.models.shown.groups import GroupLine, GroupLines, group_line
+from caughtup.models.shown.groups import GroupLine, KeptGroupLines, group_line
 from caughtup.models.state.cluster import ClusterState
 from tests.models.lag.test_at_rest import round_of
 from tests.support.changes import Change, changes
@@ -30,7 +30,7 @@ def test_kept_lines_are_those_that_are_made_anew(
     rounds: list[tuple[list[Change], int, bool]],
 ) -> None:
     state, now_ms = cluster_state(), START_MS
-    lines = GroupLines(state)
+    lines = KeptGroupLines(state)
     for made, passed_ms, is_assessed in rounds:
         for change in made:
             change(state)
@@ -53,7 +53,7 @@ def test_only_the_line_of_a_group_that_changed_is_made_again(
         return group_line(of, group)
 
     monkeypatch.setattr(groups, "group_line", noted)
-    lines = GroupLines(state)
+    lines = KeptGroupLines(state)
     assess(state, JUDGED_MS)
     for _ in range(2):
         for group in state.group_names():

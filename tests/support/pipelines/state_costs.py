@@ -9,18 +9,16 @@ Spark's workers need protobuf for it, which is in no lock of ours: ``pip install
 from __future__ import annotations
 
 import argparse
-import os
-import resource
 import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.types import LongType, StructField, StructType
 
+from caughtup.bench.usage import cpu_seconds
 from caughtup.pipelines.java.jars import ensure_spark_jars
 from caughtup.pipelines.spark.session import spark_session, stop
 
@@ -86,27 +84,7 @@ def main() -> None:
 
 
 def _cpu_seconds() -> float:
-    """Return the CPU time of all processes that descend from this one, and of this one."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    parents: dict[int, int] = {}
-    used: dict[int, float] = {}
-    for found in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = found.read_bytes().rpartition(b")")[2].split()
-        except OSError:  # it ended
-            continue
-        pid = int(found.parent.name)
-        parents[pid] = int(fields[1])
-        used[pid] = sum(map(int, fields[11:15])) / ticks
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = own.ru_utime + own.ru_stime
-    for pid, own_seconds in used.items():
-        above = pid
-        while above in parents and above != os.getpid():
-            above = parents[above]
-        if above == os.getpid() != pid:
-            seconds += own_seconds
-    return seconds
+    return time.process_time() + cpu_seconds()
 
 
 if __name__ == "__main__":
