@@ -19,13 +19,15 @@ from caughtup.agents.configuration.secret_files import SecretFiles
 from caughtup.agents.connect.reader import ConnectReader
 from caughtup.agents.connect.watcher import ConnectWatcher
 from caughtup.agents.election.agent import Election
+from caughtup.agents.election.shared import SharedElection
 from caughtup.agents.end_offsets import EndOffsetsProbe
+from caughtup.agents.hand_over import HandOver
 from caughtup.agents.kafka.partition_leaders import coordinator_moved_ms
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.memory_watch import MemoryWatch
-from caughtup.agents.offsets.agent import CaughtUp, Changes, offsets
+from caughtup.agents.offsets.agent import Applied, CaughtUp, Changes, offsets
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.probes.assignors import AssignorsProbe
 from caughtup.agents.process.health import Health
@@ -119,10 +121,14 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     health = Health(settings.cluster_name, tuple(exposures(settings.kafka)))
     hurry = asyncio.Event()
     # Bounded: the reader waits for the agent, so that a long log is not held in memory.
-    changes: KeptChannel[Changes | CaughtUp] = kept_channel(app, _BATCHES_WAITING)
+    changes: KeptChannel[Changes | CaughtUp | Applied] = kept_channel(app, _BATCHES_WAITING)
     wakeups: KeptChannel[Wakeup] = kept_channel(app)
     read: dict[str, KeptChannel[Slice]] = {name: kept_channel(app) for name in _READ}
     reader = TopicsReader(settings, health, state, read, from_end=frozenset({REASSIGNMENTS}))
+
+    is_shared = settings.workers == "shared"
+    turn = asyncio.Lock()
+    hand_over = HandOver(settings, state, health, state.held, turn)
 
     async def elected() -> None:
         await reader.caught_up.wait()
@@ -131,7 +137,20 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         await restore_published(settings, state, signer.forgeries())
         await wakeups.put(Wakeup.GROUPS)
 
-    election = Election(settings, health, elected, lambda: publisher.flush())
+    election = (
+        SharedElection(
+            settings,
+            health,
+            state.held,
+            hand_over.take,
+            hand_over.take_again,
+            hand_over.give_up,
+            lambda: publisher.flush(),
+        )
+        if is_shared
+        else Election(settings, health, elected, lambda: publisher.flush())
+    )
+    health.cluster_wide = partial(state.held.has_group, settings.application_id)
     publisher = Publisher(settings, health, election.may_publish)
     movements, recommended = publisher.topic(MOVEMENTS), publisher.topic(RECOMMENDATIONS)
     learned = publisher.topic(LEARNED_CONFIGS)
@@ -150,15 +169,25 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     for topic, wakeup in applied_topics:
         applied = None if wakeup is None else partial(wakeups.put, wakeup)
         apply_topic(app, read[topic.topic], state, topic, applied)
-    recommend(app, wakeups, state, health, recommended, learned, movements, hurry, signer)
+    recommend(app, wakeups, state, health, recommended, learned, movements, hurry, signer, turn)
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
-    log_reader = OffsetsReader(settings, health, changes)
+    log_reader = OffsetsReader(settings, health, changes, shared=is_shared)
     state.rebalancing.coordinator_moved_ms = partial(coordinator_moved_ms, log_reader.partitions)
     transactions = TransactionsProbe(
         settings, health, state, publisher.topic(TRANSACTIONS), log_reader.held_offsets
     )
     lag = LagTopic(settings, state, health, election.may_publish)
+    connect_watcher = ConnectWatcher(state, health, movements)
+    hand_over.connect(
+        log_reader,
+        reader,
+        publisher,
+        signer,
+        wakeups,
+        lag.groups_taken,
+        connect_watcher.is_idle,
+    )
     write_again: dict[str, Callable[[], object]] = {
         END_OFFSETS: ends.write_again,
         REASSIGNMENTS: moves.write_again,
@@ -194,7 +223,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(Sampler(state, health))
     app.runs(Forgetter(state, health, recommended, learned))
     app.runs(ConnectReader(settings, health, state))
-    app.runs(ConnectWatcher(state, health, movements))
+    app.runs(connect_watcher)
     if settings.spark_checkpoints:
         app.runs(CheckpointReader(settings, health, state))
         if settings.spark_checkpoints_commit:

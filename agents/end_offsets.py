@@ -109,7 +109,8 @@ class EndOffsetsProbe(Service):
         Returns None if the published records have not come back into the state yet.
         """
         self._note_what_was_read()
-        listing, found, named = await self._observer.observe(self._wants())
+        wants = self._wants()
+        listing, found, named = await self._observer.observe(wants)
         self._note(listing.given_up)
         self._health.leaderless_partitions = len(listing.leaderless)
         present, faults, now = listing.present, self._state.faults, now_ms()
@@ -126,7 +127,13 @@ class EndOffsetsProbe(Service):
                 await self._topic.send(key=encode_partition(partition), value=value)
                 self._untaken = partition, ends.as_of_ms
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
-        for partition in sorted(known_partitions - present):
+        gone = known_partitions - present
+        if self._state.held.numbers is not None:
+            # What only groups of others read isn't listed here.
+            gone = {partition for partition in gone if wants(partition.topic)}
+            for partition in sorted(self._published.keys() - present - gone):
+                del self._published[partition]
+        for partition in sorted(gone):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)

@@ -75,6 +75,12 @@ class LagTopic(Service):
         self._at_rest: dict[str, object] = {}
         self._turn = 0.0
         self._hurry = asyncio.Event()
+        #: Whether groups were taken from another instance, which has written lines of theirs.
+        self._taken = False
+
+    def groups_taken(self) -> None:
+        """Read back what another instance has written of groups that this one has taken."""
+        self._taken = True
 
     def write_again(self) -> None:
         """Write all lines again in the next round, since the topic was recreated."""
@@ -88,6 +94,8 @@ class LagTopic(Service):
             await self._restore_written()
             while not self.should_stop:
                 done = False
+                if self._taken:
+                    await self._restore_written()
                 with self._state.faults.isolated(PROBE, "a round", now_ms()):
                     done = self._health.is_alive and await self._round(producer)
                 with suppress(TimeoutError):
@@ -106,7 +114,8 @@ class LagTopic(Service):
         """Read back what was written before a restart, for tombstones of lines that are gone."""
         while not self.should_stop:
             try:
-                self._written = await asyncio.to_thread(self._read)
+                self._taken = False
+                self._written = await asyncio.to_thread(self._read) | self._written
                 return
             except UserError as error:
                 self._failed(error.message)
@@ -129,6 +138,7 @@ class LagTopic(Service):
         groups = [g for g in self._state.group_names() if g in self._state.assessments.verdicts]
         for group in groups:
             await self._write_group(producer, group)
+        self._drop_of_others()
         present = self._state.commits.groups() | self._state.groups.names()
         for group in sorted(self._written.keys() - present):
             for key in sorted(self._written[group]):
@@ -139,6 +149,13 @@ class LagTopic(Service):
         if self._health.probe_errors[PROBE] == failures:
             self._health.recovered(PROBE)
         return len(groups) == len(present)
+
+    def _drop_of_others(self) -> None:
+        """Forget what was written of groups that another instance has: it goes on with them."""
+        held = self._state.held
+        for group in [group for group in self._written if not held.has_group(group)]:
+            del self._written[group]
+            self._at_rest.pop(group, None)
 
     async def _write_group(self, producer: Producer, group: str) -> None:
         """Write a group's changed lines, unless it has been at rest since they were written."""

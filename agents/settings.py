@@ -162,6 +162,12 @@ class Settings(StoreSettings, WatchingSettings):
         description="The group in which the service's instances elect the active one, and the id "
         "of its clients.",
     )
+    workers: Literal["active", "shared"] = Field(
+        default="active",
+        description="What instances with the same application_id do. active: one does all the work, "
+        "the others stand by. shared: each has the groups of some partitions of "
+        "__consumer_offsets.",
+    )
     topic_prefix: str = Field(
         default=DEFAULT_PREFIX,
         description="What the names of the service's own topics begin with.",

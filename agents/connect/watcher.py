@@ -52,6 +52,10 @@ class ConnectWatcher(Service):
         self._movements = movements
         self._outbox = Outbox(state.set_aside)
 
+    def is_idle(self) -> bool:
+        """Return whether no event of a movement waits to be written."""
+        return self._outbox.is_empty
+
     @Service.task
     async def _run(self) -> None:
         while not self.should_stop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -20,6 +20,7 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.instances import (
+    ACTIVE,
     TOPIC_PREFIX,
     Assignment,
     OtherInstances,
@@ -82,6 +83,8 @@ class Election(Service):
         self._others = OtherInstances(self._member, self._instance)
         self._since_ms = now_ms()
         self._belongs = self._leaving = False
+        #: Set when there is something to report before the next heartbeat.
+        self._hurry = asyncio.Event()
         #: Whether this instance is elected, as far as it knows; and whether it ever was.
         self._elected = self._was_elected = False
         #: Whether its subscription reported that it has read ``__consumer_offsets`` to the end.
@@ -121,11 +124,15 @@ class Election(Service):
                 self._member.disconnect()
                 self._failed(error)
                 pause = _RETRY_SECONDS
-            await self.sleep(pause)
+            if pause and not self.should_stop:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._hurry.wait(), pause)
+            self._hurry.clear()
 
     async def on_stop(self) -> None:
         """Finish publishing what was sent, then leave the group, so that another takes over."""
         self._leaving = True
+        self._hurry.set()
         await self._before_leaving()
         with suppress(*_FAILURES):
             async with asyncio.timeout(_LEAVE_SECONDS):
@@ -136,11 +143,11 @@ class Election(Service):
         """Join the group and learn which instance is active; elect it if this is the leader."""
         if not self._member.member_id:
             await self._others.find()
-        caught_up = self._health.ready
         # Read again for each rebalance: the signing key may be another one meanwhile.
-        own = self._others.own_settings = setting_digests(self._settings)
-        subscription = Subscription(self._instance, self._elected, caught_up, self._since_ms, own)
-        joining_group = asyncio.ensure_future(self._member.join(msgspec.json.encode(subscription)))
+        self._others.own_settings = setting_digests(self._settings)
+        subscription = self._subscription()
+        joining = self._member.join(msgspec.json.encode(subscription), self._protocols())
+        joining_group = asyncio.ensure_future(joining)
         try:
             # Dead members are removed only after joining: an empty group would wait for members.
             while not (await asyncio.wait({joining_group}, timeout=_WAITS_SECONDS))[0]:
@@ -152,20 +159,39 @@ class Election(Service):
         if joined.leader == joined.member_id:
             subscriptions = read_subscriptions(joined.members)
             self._others.take(subscriptions)
-            active = elect({member: each.candidate() for member, each in subscriptions.items()})
-            agreed = msgspec.json.encode(Assignment(active, subscriptions[active].instance))
+            agreed = msgspec.json.encode(await self._agree(joined.protocol, subscriptions))
             assignments = dict.fromkeys(joined.members, agreed)
         sent_at = self._clock()
         assignment = read_assignment(await self._member.sync(assignments))
         if assignment is None:
             raise KafkaError("the leader of the group sent an assignment that cannot be read")
-        self._belongs, self.reported_caught_up = True, caught_up
+        self._belongs, self.reported_caught_up = True, subscription.caught_up
         self._sure_until = sent_at + self._member.session_seconds
-        self._apply_result(assignment)
+        await self._apply_result(assignment)
         if joined.leader != joined.member_id:
             with suppress(*_FAILURES):
                 await self._others.find()
         self._compare_settings()
+
+    def _protocols(self) -> tuple[str, ...]:
+        """Return the protocols to offer, preferred first."""
+        return (ACTIVE,)
+
+    def _subscription(self) -> Subscription:
+        """Return what this instance sends when it joins."""
+        return Subscription(
+            self._instance,
+            self._elected,
+            self._health.ready,
+            self._since_ms,
+            dict(self._others.own_settings),
+        )
+
+    async def _agree(self, protocol: str, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        """Decide as the group's leader, for all members. Raises KafkaError."""
+        del protocol
+        active = elect({member: each.candidate() for member, each in subscriptions.items()})
+        return Assignment(active, subscriptions[active].instance)
 
     def _compare_settings(self) -> None:
         """Say which instances have other settings; end if the active one has other topics."""
@@ -187,11 +213,14 @@ class Election(Service):
         sent_at = self._clock()
         await self._member.beat()
         self._sure_until = sent_at + self._member.session_seconds
-        must_report = self._health.ready and not self.reported_caught_up and not self._elected
-        if await self._others.remove_dead() or must_report:
+        if await self._others.remove_dead() or self._must_report():
             self._belongs = False
 
-    def _apply_result(self, result: Assignment) -> None:
+    def _must_report(self) -> bool:
+        """Return whether to join again, since the subscription is no longer true."""
+        return self._health.ready and not self.reported_caught_up and not self._elected
+
+    async def _apply_result(self, result: Assignment) -> None:
         """Apply the result of an election."""
         is_new, self._result = result != self._result, result
         name = result.instance.name
@@ -250,7 +279,12 @@ class Election(Service):
         return None
 
 
-async def until_active(service: Service, health: Health) -> None:
-    """Wait until this instance is the active one, or until the service has to stop."""
-    while health.standby is not None and not service.should_stop:
+async def until_active(service: Service, health: Health, *, cluster_wide: bool = False) -> None:
+    """Wait until this instance is active, or until the service has to stop.
+
+    ``cluster_wide``: until it is the one that does what is about no group, too.
+    """
+    while not service.should_stop:
+        if health.standby is None and (health.cluster_wide() or not cluster_wide):
+            return
         await service.sleep(_WAITS_SECONDS)

@@ -28,6 +28,7 @@ from caughtup.agents.kafka.protocol.groups import (
 from caughtup.agents.kafka.protocol.membership import JoinGroupSettings
 from caughtup.agents.settings import Settings
 from caughtup.models.election import Candidate
+from caughtup.models.sharing import Claim, Share
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +53,9 @@ _PUBLISHED_BY = (
 #: Of a digest, enough to tell settings apart, and too little to guess a key of 32 bytes by.
 _DIGITS = 16
 PROTOCOL_TYPE = "caughtup"
-#: The number goes up when older instances could no longer read the subscriptions.
-_PROTOCOL = "active-1"
+#: One instance is active; or all share the partitions of ``__consumer_offsets``. The number goes up
+#: when older instances could no longer read the subscriptions.
+ACTIVE, SHARED = "active-1", "shared-1"
 #: As short as brokers allow by default: after a SIGKILL no instance is active for that long.
 _SESSION_MS = 6_000
 _REBALANCE_MS = 10_000
@@ -122,6 +124,7 @@ class Subscription(msgspec.Struct, frozen=True):
     """The subscription of an instance, as JSON in JoinGroup; see Candidate.
 
     ``settings``: a digest of each setting that all instances need alike; none of an earlier release.
+    ``partitions`` and ``slot``: see Claim; of instances that share the work.
     """
 
     instance: ServiceInstance
@@ -129,17 +132,30 @@ class Subscription(msgspec.Struct, frozen=True):
     caught_up: bool
     since_ms: int
     settings: dict[str, str] = {}
+    partitions: tuple[int, ...] = ()
+    slot: int | None = None
 
     def candidate(self) -> Candidate:
         """Return this instance as a candidate of the election."""
         return Candidate(self.instance.name, self.active, self.caught_up, self.since_ms)
 
+    def claim(self) -> Claim:
+        """Return what this instance has of the shared work."""
+        return Claim(frozenset(self.partitions), self.slot, self.since_ms)
+
 
 class Assignment(msgspec.Struct, frozen=True):
-    """The assignment of every member, as JSON in SyncGroup: which instance is active."""
+    """The assignment of every member, as JSON in SyncGroup.
+
+    It says which instance is active; or, if all share the work, which one led the group's last
+    rebalance, and what each member has: ``shares`` by member id, of ``count`` partitions.
+    """
 
     member_id: str
     instance: ServiceInstance
+    shares: dict[str, Share] = {}
+    names: dict[str, str] = {}
+    count: int = 0
 
 
 class InstanceNames(NamedTuple):
@@ -156,7 +172,7 @@ _decode_assignment = msgspec.json.Decoder(Assignment).decode
 def join_settings(settings: Settings) -> JoinGroupSettings:
     """Return the group, protocol and time-outs for instances with these settings."""
     return JoinGroupSettings(
-        settings.application_id, PROTOCOL_TYPE, _PROTOCOL, _SESSION_MS, _REBALANCE_MS
+        settings.application_id, PROTOCOL_TYPE, (ACTIVE,), _SESSION_MS, _REBALANCE_MS
     )
 
 

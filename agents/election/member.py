@@ -51,8 +51,15 @@ class ClassicGroupMember:
         """The session time-out: how long after its last heartbeat a member is removed."""
         return self._join_settings.session_timeout_ms / 1000
 
-    async def join(self, subscription: bytes) -> JoinGroupAnswer:
-        """Join, or join again; return once all members have. The leader gets all subscriptions."""
+    async def join(
+        self, subscription: bytes, protocols: tuple[str, ...] | None = None
+    ) -> JoinGroupAnswer:
+        """Join, or join again; return once all members have. The leader gets all subscriptions.
+
+        ``protocols`` are those to offer, if not those of the settings.
+        """
+        if protocols is not None:
+            self._join_settings = self._join_settings._replace(protocols=protocols)
         while True:
             call = membership.join_group_call(self._join_settings, self.member_id, subscription)
             data = await self._ask(call, _JOINING_SECONDS)

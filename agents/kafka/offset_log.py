@@ -76,11 +76,12 @@ _LIVE = _FetchSizes(1 << 20, 1 << 20, 1)
 
 
 class OffsetLog:
-    """A reader of all partitions, without a group. Use as an async context manager.
+    """A reader of partitions, without a group. Use as an async context manager.
 
     ``partitions`` has the positions of an earlier reader, to continue there. ``on_error`` is called
     with a sentence on each failure; reading continues. ``on_turn`` is called twice a second as long
-    as no fetch is stuck.
+    as no fetch is stuck. ``reads``: whether to read a partition, by default all; it is asked before
+    each fetch. The leaders of the others are kept up to date, too.
     """
 
     def __init__(
@@ -89,9 +90,10 @@ class OffsetLog:
         partitions: MutableMapping[int, LogPartition] | None = None,
         on_error: Callable[[str], object] = lambda _: None,
         on_turn: Callable[[], object] = lambda: None,
+        reads: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._protocol = ClusterProtocol(aiokafka_config(settings), _TIMEOUT_SECONDS)
-        self._on_error, self._on_turn = on_error, on_turn
+        self._on_error, self._on_turn, self._reads = on_error, on_turn, reads
         self._slots = asyncio.Semaphore(_ANSWERS)
         self._is_stale = asyncio.Event()
         #: The number of fetches so far, and when each running fetch began, in monotonic seconds.
@@ -133,16 +135,19 @@ class OffsetLog:
 
     def unread_at_open(self) -> int:
         """Count the offsets below the ends at the time of ``open`` that are not read yet."""
-        return sum(max(0, one.end_at_start - one.position) for one in self.partitions.values())
+        return sum(max(0, one.end_at_start - one.position) for one in self._read_ones())
 
     def behind(self) -> int:
         """Count the unread offsets, up to the high watermarks in the last answers."""
-        return sum(max(0, one.high_watermark - one.position) for one in self.partitions.values())
+        return sum(max(0, one.high_watermark - one.position) for one in self._read_ones())
 
     def answered_ms(self) -> int | None:
         """Return the time (ms) of the oldest of the partitions' last answers; None without one."""
-        times = [one.answered_ms for one in self.partitions.values()]
+        times = [one.answered_ms for one in self._read_ones()]
         return min((at for at in times if at is not None), default=None) if all(times) else None
+
+    def _read_ones(self) -> list[LogPartition]:
+        return [one for number, one in self.partitions.items() if self._reads(number)]
 
     async def _read(self, decode: Decode[Changes], take: Take[Changes], size: _FetchSizes) -> None:
         """Keep ``size.readers`` readers running for each leader, and learn of new leaders."""
@@ -151,7 +156,7 @@ class OffsetLog:
         self._began.clear()
         stale = asyncio.ensure_future(self._is_stale.wait())
         try:
-            while self._wanted(size):
+            while size is _LIVE or self._wanted(size):
                 leaders = {self.partitions[number].leader for number in self._wanted(size)}
                 for broker in sorted(leader for leader in leaders if leader is not None):
                     for index in range(size.readers):
@@ -183,13 +188,10 @@ class OffsetLog:
 
     def _wanted(self, size: _FetchSizes) -> list[int]:
         """Return the partitions that are still to be read, sorted."""
+        wanted = [(n, one) for n, one in sorted(self.partitions.items()) if self._reads(n)]
         if size is _LIVE:
-            return sorted(self.partitions)
-        return [
-            number
-            for number, one in sorted(self.partitions.items())
-            if one.position < one.end_at_start or one.is_asked
-        ]
+            return [number for number, _ in wanted]
+        return [number for number, one in wanted if one.position < one.end_at_start or one.is_asked]
 
     async def _read_from(
         self, broker: int, decode: Decode[Changes], take: Take[Changes], size: _FetchSizes
@@ -269,7 +271,9 @@ class OffsetLog:
         sections = {
             number: Section(one.start, one.end, positions[number], self.partitions[number].pending)
             for number, one in fetched.items()
-            if not one.error_code and self.partitions[number].position == positions[number]
+            if not one.error_code
+            and self.partitions[number].position == positions[number]
+            and self._reads(number)
         }
         dropped = sum(section.pending.dropped for section in sections.values())
         problems: list[str] = []

@@ -71,9 +71,13 @@ class CaughtUp:
     """The mark on the channel after the last batch of records from before the start."""
 
 
+class Applied(asyncio.Event):
+    """A mark on the channel: set once everything before it is applied."""
+
+
 def offsets(
     app: faust.App,
-    changes: KeptChannel[Changes | CaughtUp],
+    changes: KeptChannel[Changes | CaughtUp | Applied],
     state: ClusterState,
     health: Health,
     wakeups: KeptChannel[Wakeup],
@@ -82,8 +86,11 @@ def offsets(
     unreadable = RateLimit(_SAMPLES_A_MINUTE)
 
     @app.agent(changes, name="offsets")
-    async def apply(batches: faust.StreamT[Changes | CaughtUp]) -> None:
+    async def apply(batches: faust.StreamT[Changes | CaughtUp | Applied]) -> None:
         async for change in batches:
+            if isinstance(change, Applied):
+                change.set()
+                continue
             if isinstance(change, CaughtUp):
                 state.applications.log_read_to_end()
                 # The objects of the state stay: garbage collections need not traverse them.

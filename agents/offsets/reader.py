@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from collections.abc import Iterator
@@ -11,10 +12,17 @@ from aiokafka.errors import KafkaError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition, held_offsets
 from caughtup.agents.kept_channel import KeptChannel
-from caughtup.agents.offsets.agent import CaughtUp, Changes, decode_live, decode_past
+from caughtup.agents.offsets.agent import (
+    Applied,
+    CaughtUp,
+    Changes,
+    decode_live,
+    decode_past,
+)
 from caughtup.agents.process.fault_log import RateLimit
 from caughtup.agents.process.health import OFFSETS, Health
 from caughtup.agents.settings import Settings
@@ -26,6 +34,7 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 1.0
+_SHARE_SECONDS, _STOP_SECONDS = 0.05, 0.01
 #: Log lines about failures; the metrics count all of them.
 _FAILURES_A_MINUTE = 10
 #: How often the progress of a long start is logged.
@@ -58,13 +67,19 @@ def is_stuck(behind: int, answered_ms: int | None, now: int) -> bool:
 class OffsetsReader(Service):
     """Reads all of ``__consumer_offsets`` and puts batches of changes on a channel.
 
-    It fetches on the event loop and decodes in threads; it waits while the channel is full.
+    It fetches on the event loop and decodes in threads; it waits while the channel is full. With
+    ``shared``, it reads the partitions that this instance was given: first after ``begin``.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
 
     def __init__(
-        self, settings: Settings, health: Health, changes: KeptChannel[Changes | CaughtUp]
+        self,
+        settings: Settings,
+        health: Health,
+        changes: KeptChannel[Changes | CaughtUp | Applied],
+        *,
+        shared: bool = False,
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -72,6 +87,8 @@ class OffsetsReader(Service):
         self._changes = changes
         self._announced = False
         self._failures = RateLimit(_FAILURES_A_MINUTE)
+        #: The partitions that are read; None: all.
+        self._read_ones: set[int] | None = set() if shared else None
         #: How far each partition of ``__consumer_offsets`` is read, and its leader.
         self.partitions: dict[int, LogPartition] = {}
         self._behind = 0
@@ -87,7 +104,7 @@ class OffsetsReader(Service):
             while not self.should_stop:
                 try:
                     async with OffsetLog(
-                        self._settings, self.partitions, self._failed, self._turned
+                        self._settings, self.partitions, self._failed, self._turned, self._reads
                     ) as opened:
                         await self._read(opened)
                 except KafkaError as error:
@@ -105,6 +122,8 @@ class OffsetsReader(Service):
             if self.should_stop:
                 return
         if not self._announced:
+            if self._read_ones is not None:
+                await self._await_share(opened)
             await self._read_past(opened)
 
         async def take(changes: list[Changes], records: int) -> None:
@@ -113,12 +132,77 @@ class OffsetsReader(Service):
         if not self.should_stop:
             await self.wait(opened.follow(decode_live, take))
 
+    def _reads(self, number: int) -> bool:
+        return self._read_ones is None or number in self._read_ones
+
+    async def _await_share(self, opened: OffsetLog) -> None:
+        """Wait until this instance has partitions, and learn their ends as of then."""
+        while not self._read_ones and not self.should_stop:
+            self._health.pulses.beat(OFFSETS)
+            await self.sleep(_SHARE_SECONDS)
+        await opened.open()
+
+    def begin(self, partitions: frozenset[int]) -> None:
+        """Begin with these partitions: they are read before the mark that the log was read."""
+        self._read_ones = set(partitions)
+
+    async def read(
+        self, partitions: frozenset[int]
+    ) -> tuple[list[Changes], dict[int, LogPartition]]:
+        """Read more partitions to their ends; the others are read meanwhile.
+
+        Return what they have, and the positions from which to ``follow`` them. Raises UserError.
+        """
+        found: list[Changes] = []
+        positions: dict[int, LogPartition] = {}
+
+        async def take(changes: list[Changes], _: int) -> None:
+            found.extend(changes)
+
+        try:
+            async with OffsetLog(
+                self._settings, positions, self._failed, reads=partitions.__contains__
+            ) as opened:
+                await opened.open()
+                await opened.read_to_open_end(decode_past, take)
+        except KafkaError as error:
+            raise UserError(f"reading {CONSUMER_OFFSETS}: {error}") from None
+        return found, {number: positions[number] for number in sorted(partitions)}
+
+    async def apply(self, changes: list[Changes]) -> None:
+        """Apply changes, after all that was read before; return once they are applied."""
+        for change in changes:
+            await self._changes.put(change)
+        applied = Applied()
+        await self._changes.put(applied)
+        await applied.wait()
+
+    def follow(self, positions: dict[int, LogPartition]) -> None:
+        """Read more partitions from these positions on."""
+        for number, at in positions.items():
+            at.is_asked = False
+            self.partitions[number] = at
+        if self._read_ones is not None:
+            self._read_ones |= positions.keys()
+
+    async def stop_reading(self, partitions: frozenset[int]) -> None:
+        """Stop reading partitions; return once all that was read of them is applied."""
+        if self._read_ones is not None:
+            self._read_ones -= partitions
+        known = [self.partitions[number] for number in partitions if number in self.partitions]
+        while any(one.is_asked for one in known):  # noqa: ASYNC110 - nothing tells when it is so
+            await asyncio.sleep(_STOP_SECONDS)
+        for one in known:
+            one.pending.clear()
+            one.first_pending = None
+        await self.apply([])
+
     async def _read_past(self, opened: OffsetLog) -> None:
         """Read up to the ends at the start, then put the mark on the channel."""
         total = opened.unread_at_open()
         progress = ReadingProgress(total, now_ms())
         log_ms = progress.started_ms + _LOG_EVERY_MS
-        count = len(opened.partitions)
+        count = sum(self._reads(number) for number in opened.partitions)
         log.info("reading %d partitions of %s, %d offsets", count, CONSUMER_OFFSETS, total)
         self._health.polled(None, total)
 

@@ -107,12 +107,16 @@ class Health:
     - ``settings``: which other instances have other settings; None if none has.
     - ``unfenced``: why brokers would take late records of an instance that was replaced; None if
       they refuse them.
+    - ``shares``: which instance has how many of the partitions of ``__consumer_offsets``; None if
+      one has all.
     - ``ready``: the offsets reader has passed the end offsets that it saw at its start.
     - ``broken``: what failed beyond repair. Then the service is not ready, its figures do not
       count, and the process ends.
     - ``standby``: why this instance is not the active one; None once it is.
     - ``doubt``: returns why another instance may be active now, or None. It is a function, since a
       process that was suspended must know before any part of it has run again.
+    - ``cluster_wide``: returns whether this instance does the work that is about no group: it watches
+      reassignments and maintains own topics. With shared work, one of the instances does.
     - ``hindrances``: by part, what keeps the service from being ready at present.
     - ``topic_problems``: what is wrong with its own topics, in a sentence, by topic and problem.
     - ``reader_lag``: unread records of ``__consumer_offsets``; None before it is known.
@@ -132,10 +136,12 @@ class Health:
     memory: str | None = None
     settings: str | None = None
     unfenced: str | None = None
+    shares: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
     doubt: Callable[[], str | None] = lambda: None
+    cluster_wide: Callable[[], bool] = lambda: True
     hindrances: dict[str, str] = field(default_factory=dict)
     topic_problems: dict[tuple[str, str], str] = field(default_factory=dict)
     reader_lag: int | None = None
@@ -211,6 +217,7 @@ class Health:
             *(() if self.memory is None else (f"memory: {self.memory}",)),
             *(() if self.settings is None else (f"settings: {self.settings}",)),
             *(() if self.unfenced is None else (f"fence: {self.unfenced}",)),
+            *(() if self.shares is None else (f"shares: {self.shares}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
 

@@ -46,8 +46,8 @@ def reassignments(
 ) -> None:
     """Register the agent: it applies slices of records to the tracker, and sends events.
 
-    An instance that stands by sends no events; before it becomes active it reads those that were
-    published.
+    Only the instance that watches reassignments sends events; before it does, it reads those that
+    were published.
     """
     outbox = Outbox(state.set_aside)
 
@@ -58,7 +58,7 @@ def reassignments(
                 reassignment = apply_record(state, record.key, record.value)
                 if reassignment is None:
                     continue
-                if health.standby is None:
+                if health.standby is None and health.cluster_wide():
                     for key, value in event_records(state, reassignment.topic_partition):
                         outbox.put(movements, key, value)
             await outbox.flush()

@@ -81,18 +81,26 @@ class ReassignmentsProbe(Service):
 
     @Service.task
     async def _run(self) -> None:
-        await until_active(self, self._health)
-        await self._read_back()
         while not self.should_stop:
+            await until_active(self, self._health, cluster_wide=True)
+            await self._read_back()
+            await self._watch()
+
+    async def _watch(self) -> None:
+        """Observe as long as it is this instance that watches reassignments."""
+        while self._goes_on():
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):
                 await self._observe()
             await self.sleep(self._settings.reassignments_interval)
+
+    def _goes_on(self) -> bool:
+        return not self.should_stop and self._health.cluster_wide()
 
     async def _observe(self) -> None:
         """Observe in rounds until one fails."""
         try:
             async with ReassignmentObserver(self._config) as observer:
-                while not self.should_stop:
+                while self._goes_on():
                     await self.sleep(await self._round(observer))
         except (KafkaError, KafkaException, OSError, TimeoutError) as error:
             self._failed(error)

@@ -46,11 +46,12 @@ def recommend(
     movements: TopicWriter,
     hurry: asyncio.Event,
     signer: Signer,
+    turn: asyncio.Lock,
 ) -> None:
     """Register the agent: whenever it is woken, it decides the generations that are due.
 
     It decides nothing while this instance stands by, or while it first reads
-    ``__consumer_offsets``: most generations there are past.
+    ``__consumer_offsets``: most generations there are past. It holds ``turn`` meanwhile.
     """
     recommender = Recommender(state, recommendations, learned, movements, signer)
 
@@ -61,9 +62,10 @@ def recommend(
                 continue
             # Many wakeups may have come while a large group was decided.
             reasons = {wakeup, *wakeups.take_waiting()}
-            if Wakeup.RECREATED in reasons:
-                await recommender.publish_again()
-            await recommender.decide()
+            async with turn:
+                if Wakeup.RECREATED in reasons:
+                    await recommender.publish_again()
+                await recommender.decide()
             if Wakeup.GROUPS in reasons and state.applications.awaited():
                 hurry.set()
 

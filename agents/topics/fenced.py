@@ -67,10 +67,15 @@ class FencedRecord(NamedTuple):
 Outcomes = list[Exception | None]
 
 
-class FencedWriter:
-    """Writes records in transactions; all instances of the service have the same transactional id.
+def transactional_id(settings: Settings, slot: int) -> str:
+    """Return the transactional id of a slot: one active instance, and the first one, has slot 0."""
+    return f"{settings.application_id}-{slot}" if slot else settings.application_id
 
-    The newest to ``begin`` is the only writer: brokers refuse what an earlier one still sends, and
+
+class FencedWriter:
+    """Writes records in transactions, under a transactional id that its predecessor had, too.
+
+    The newest to ``begin`` with an id is its only writer: brokers refuse what an earlier one still sends, and
     its process ends. ``may_publish`` is called before each transaction; while it returns False, the
     writer waits. Calls that block run on a thread of its own. ``refused``: the principal
     may not write in transactions, so that records go without.
@@ -90,11 +95,13 @@ class FencedWriter:
         self._failing_since: float | None = None
         self.refused = False
 
-    async def begin(self) -> None:
-        """Fence every earlier writer, and end what it left open. Raises UserError.
+    async def begin(self, slot: int = 0) -> None:
+        """Fence every earlier writer of the slot, and end what it left open. Raises UserError.
 
-        After it, nothing that an earlier writer sent can arrive any more.
+        After it, nothing that an earlier writer sent can arrive any more. ``slot``: see ``Claim``.
         """
+        if (own := transactional_id(self._settings, slot)) != self._id:
+            self._id, self._beginning = own, None
         try:
             await self._in_thread(self._begin)
         except KafkaException as error:

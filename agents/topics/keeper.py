@@ -89,7 +89,7 @@ class TopicKeeper(Service):
         """Create missing topics if this instance is active; return whether any was created."""
         why = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} gone"
         self._health.hinder(PROBE, why)
-        if self._health.standby is not None:
+        if self._health.standby is not None or not self._health.cluster_wide():
             return False
         log.warning("%s: creating them again", why)
         try:

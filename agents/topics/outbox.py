@@ -77,6 +77,11 @@ class Outbox:
         """Append a record to the queue."""
         self._waiting.append(Outgoing(topic, key, value, headers, on_written))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether brokers have acknowledged everything."""
+        return not self._waiting
+
     async def flush(self) -> None:
         """Return once all records are on their topics or set aside; retry other failures.
 

@@ -81,7 +81,9 @@ def _decode_state(
 
 def _apply_state(state: ClusterState, decoded: tuple[str, ApplicationState | None]) -> bool:
     group, reported = decoded
-    return reported is None or state.applications.apply_state(group, reported)
+    if reported is None or not state.held.has_group(group):
+        return True
+    return state.applications.apply_state(group, reported)
 
 
 def _decode_position(
@@ -112,7 +114,9 @@ def _apply_rates(state: ClusterState, decoded: _DecodedRates) -> bool:
     if decoded.written_ms is not None and decoded.trigger_ms is not None:
         state.rates.record_written(decoded.written_ms, decoded.trigger_ms, decoded.clock_ms)
     copy = decoded.copy
-    return isinstance(copy, TopicPartition) or state.rates.apply(*copy, decoded.rate)
+    if isinstance(copy, TopicPartition) or not state.held.has_group(copy[0]):
+        return True
+    return state.rates.apply(*copy, decoded.rate)
 
 
 def _decode_progress(
@@ -144,7 +148,7 @@ application_states = AppliedTopic(
 task_positions = AppliedTopic(
     TASK_POSITIONS,
     _decode_position,
-    lambda state, decoded: state.positions.apply(*decoded),
+    lambda state, decoded: not state.held.has_group(decoded[0]) or state.positions.apply(*decoded),
     "the service keeps no more copies' positions",
 )
 #: How fast copies restore, as measured by the job on Spark.

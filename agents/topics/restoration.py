@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.progress import Progress
@@ -88,33 +90,75 @@ learned_configs = AppliedTopic(
 movements = AppliedTopic(MOVEMENTS, _decode_movement, _apply_movement, ahead_ms=OTHER_INSTANCE_MS)
 
 
+class Published(NamedTuple):
+    """What any instance has published: the records of each topic, in order."""
+
+    learned: list[_Record]
+    recommendations: list[_Record]
+    movements: list[_Record]
+
+
 async def restore_published(
     settings: Settings, state: ClusterState, find_forgery: FindForgery | None
 ) -> None:
     """Restore what any instance has published, so that none of it is published again.
+
+    As ``read_published`` and ``apply_published``, of all groups. Raises UserError.
+    """
+    await apply_published(state, await read_published(settings, state, find_forgery))
+    state.applications.log_read_to_end()
+    # Reassignments that ended before were counted by the instance that was active.
+    state.reassignments.ended_counts.clear()
+
+
+async def read_published(
+    settings: Settings, state: ClusterState, find_forgery: FindForgery | None
+) -> Published:
+    """Read what any instance has published.
 
     ``find_forgery`` is None if recommendations are not signed. Otherwise a recommendation without a
     valid signature does not count, and its generation is decided. Raises UserError when a topic
     cannot be read.
     """
     accepts = None if find_forgery is None else partial(_is_genuine, state, find_forgery)
-    known, published, events = await asyncio.gather(
+    read = await asyncio.gather(
         asyncio.to_thread(_last_of_each, settings, state, LEARNED_CONFIGS, None),
         asyncio.to_thread(_last_of_each, settings, state, RECOMMENDATIONS, accepts),
         asyncio.to_thread(_all, settings, state, MOVEMENTS),
     )
+    return Published(*read)
+
+
+async def apply_published(
+    state: ClusterState, published: Published, of: Callable[[str], bool] | None = None
+) -> None:
+    """Apply what was published, of all groups or only those ``of`` which this instance takes.
+
+    Movements of partitions belong to no group, and are applied each time.
+    """
     turn = time.monotonic()
-    restored = ((learned_configs, known), (recommendations, published), (movements, events))
-    for topic, records in restored:
+    topics: tuple[AppliedTopic[Any], ...] = (learned_configs, recommendations, movements)
+    for topic, records in zip(topics, published, strict=True):
         for key, value in records:
-            await topic.apply_in_turn(state, key, value)
+            if of is None or _is_of(of, topic is movements, key, value):
+                await topic.apply_in_turn(state, key, value)
             if time.monotonic() - turn > _TURN_SECONDS:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
     state.applications.restore_published()
-    state.applications.log_read_to_end()
-    # Reassignments that ended before were counted by the instance that was active.
-    state.reassignments.ended_counts.clear()
+
+
+def _is_of(
+    of: Callable[[str], bool], may_be_partitions: bool, key: bytes | None, value: bytes | None
+) -> bool:
+    """Return whether to apply a record; one that cannot be read is, so that it counts as refused."""
+    try:
+        if may_be_partitions:
+            record = read_movement(key, value)
+            return isinstance(record, PartitionMovementRecord) or of(record.group)
+        return of(decode_group(key))
+    except RefusedError:
+        return True
 
 
 def _all(settings: Settings, state: ClusterState, name: str) -> list[_Record]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from caughtup.models.commits.table import CommitTable
@@ -313,10 +313,14 @@ class Applications(Mapping[str, Application]):
         if application.decided is decided:
             application.movements_due = False
 
-    def log_read_to_end(self) -> None:
-        """Keep only the newest pending generations, once ``__consumer_offsets`` was read to its end."""
-        for application in self._known.values():
-            application.keep_newest_pending()
+    def log_read_to_end(self, of: Callable[[str], bool] = lambda _: True) -> None:
+        """Keep only the newest pending generations, once ``__consumer_offsets`` was read to its end.
+
+        ``of``: of these groups, whose partitions were read.
+        """
+        for group, application in self._known.items():
+            if of(group):
+                application.keep_newest_pending()
 
     def awaited(self) -> list[str]:
         """Return the applications with an undecided generation, sorted."""

@@ -95,6 +95,11 @@ class MovementLog:
                     yield changed(known.open.pop(key), event="dropped", at_ms=at_ms, why=why)
                 del self._plans[group, plan]
 
+    def forget(self, group: str) -> None:
+        """Remove a group's movements without an event: another instance goes on with them."""
+        for key in [key for key in self._plans if key[0] == group]:
+            del self._plans[key]
+
     def on_their_way(self, group: str, plan: Plan) -> list[TaskMovementRecord]:
         """Return the last event of each open movement, sorted."""
         known = self._plans.get((group, plan))

@@ -43,6 +43,7 @@ from caughtup.models.rebalances.topics import TopicChanges
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.records.transactions import OpenTransaction
+from caughtup.models.sharing import HeldPartitions
 from caughtup.models.spark_queries import SparkQueries
 from caughtup.models.state.group_decisions import (
     GroupDecisions,
@@ -71,6 +72,8 @@ class ClusterState:
     ) -> None:
         self.cluster = cluster
         self.watching = watching or Watching()
+        #: The groups that this instance has, if several share them.
+        self.held = HeldPartitions()
         self.ends = EndOffsetTable()
         self.reassignments = ReassignmentTracker()
         self.faults = Faults()

@@ -1,4 +1,4 @@
-"""Removes reports about groups and movements that don't exist, or no longer.
+"""Removes reports about groups and movements that don't exist, or no longer, or are another's.
 
 Records about a group may arrive before ``__consumer_offsets`` is read up to that group, so they are
 kept for ``GRACE_MS``.
@@ -6,9 +6,10 @@ kept for ``GRACE_MS``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Generic, TypeVar
 
+from caughtup.models.commits.applying import made_commits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 
@@ -38,6 +39,35 @@ class Absences(Generic[Subject]):
             if subject not in present
         }
         return [one for one, since in self._since_ms.items() if now_ms - since >= GRACE_MS]
+
+
+def drop_groups(state: ClusterState, of: Callable[[str], bool], now_ms: int) -> None:
+    """Remove all that is known of these groups, at a time (ms): another instance goes on with them."""
+    applications = state.applications
+    known = {
+        *state.group_names(),
+        *state.positions.groups(),
+        *state.rates.groups(),
+        *applications,
+        *applications.groups_with_records(),
+        *state.connect.groups,
+    }
+    dropped = sorted(group for group in known if of(group))
+    for group in dropped:
+        gone = made_commits(group, dict.fromkeys(state.commits.last(group).partitions), 0)
+        state.apply_commits(gone, now_ms)
+        state.groups.forget(group)
+        applications.forget(group)
+        applications.movements.forget(group)
+        applications.rebalance_ends.pop(group, None)
+        state.connect.forget(group)
+        state.spark.forget(group)
+        state.positions.forget(group)
+        state.rates.forget(group)
+        state.set_aside.forget(group)
+        state.kept_records.pop(group, None)
+    applications.forget_records(dropped)
+    state.forget_all_but(set(state.group_names()))
 
 
 class Forgetting:

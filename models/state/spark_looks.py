@@ -39,7 +39,7 @@ def apply_look(
 
     A group that isn't watched is skipped; one that fails is removed.
     """
-    if not state.watching.is_query_watched(group):
+    if not (state.watching.is_query_watched(group) and state.held.has_group(group)):
         return
     with _isolated(state, group, now_ms):
         topics = state.watching.topic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka.admin import AdminClient
@@ -37,10 +37,16 @@ class BehindProxy:
 class ChaosCluster(EmbeddedCluster):
     """Each broker has one more listener, which is advertised at the proxy's port."""
 
-    def __init__(self, nodes: int, controllers: int) -> None:
+    def __init__(
+        self, nodes: int, controllers: int, broker_properties: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(nodes, controllers=controllers)
         # All that there is has as many copies as can be, so that a broker may go.
-        self._properties = {**_PROPERTIES, "transaction.state.log.replication.factor": str(nodes)}
+        self._properties = {
+            **_PROPERTIES,
+            "transaction.state.log.replication.factor": str(nodes),
+            **(broker_properties or {}),
+        }
         ports = iter(free_ports(2 * nodes))
         #: By node: the port of the listener, and the proxy's in front of it.
         self._proxied = {node: (next(ports), next(ports)) for node in self.node_ids}

@@ -212,6 +212,14 @@ class ClusterProtocol:
         """List all topics with DESCRIBE. From 4.1 on needs DESCRIBE_CONFIGS on the cluster."""
         return await list_topic_names(self.connections)
 
+    async def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has. Raises KafkaError."""
+        await self.brokers()
+        _, data = await self.connections.ask_any(requests.metadata_call([topic]))
+        _, described = await decode(cluster_answers.decode_metadata, data)
+        raise_for(described.errors.get(topic, 0))
+        return len(described.partitions)
+
     async def may_write_transactions(self, transactional_id: str) -> bool:
         """Return whether we have WRITE on a transactional id, which need not exist. Since 2.4."""
         call = transactions.end_no_transaction_call(transactional_id)

@@ -70,12 +70,15 @@ class DescribedGroup(NamedTuple):
     operations: int
 
 
-async def find_coordinator(connections: BrokerConnections, group: str) -> int:
-    """Return the id of the broker that coordinates a group.
+async def find_coordinator(
+    connections: BrokerConnections, name: str, *, transactional: bool = False
+) -> int:
+    """Return the id of the broker that coordinates a group, or a ``transactional`` id.
 
     Raises KafkaError: CoordinatorNotAvailableError while a new cluster has no coordinator.
     """
-    _, data = await connections.ask_any(lambda _: requests.find_coordinator_call(group))
+    call = requests.find_coordinator_call(name, transactional=transactional)
+    _, data = await connections.ask_any(lambda _: call)
     found = decode_now(decode_coordinator, data)
     raise_for(found.error_code, found.message)
     return found.broker

@@ -18,21 +18,25 @@ _NO_INSTANCE = struct.pack(">h", -1)  # a null group.instance.id: no static memb
 
 
 class JoinGroupAnswer(NamedTuple):
-    """The answer to JoinGroup; ``members``: their subscriptions by id, for the leader only."""
+    """The answer to JoinGroup; ``members``: their subscriptions by id, for the leader only.
+
+    ``protocol`` is the one that the coordinator chose among those that all members offer.
+    """
 
     error_code: int
     generation: int
     leader: str
     member_id: str
     members: Mapping[str, bytes]
+    protocol: str = ""
 
 
 class JoinGroupSettings(NamedTuple):
-    """What a member joins with: the group, the protocol of all its members, and time-outs."""
+    """What a member joins with: the group, the protocols it knows, preferred first, and time-outs."""
 
     group: str
     protocol_type: str
-    protocol: str
+    protocols: tuple[str, ...]
     session_timeout_ms: int
     rebalance_timeout_ms: int
 
@@ -40,7 +44,9 @@ class JoinGroupSettings(NamedTuple):
 def join_group_call(joining: JoinGroupSettings, member_id: str, subscription: bytes) -> Call:
     """Ask to join; with an empty ``member_id`` the coordinator assigns one. Since 2.3."""
     timeouts = _INT32.pack(joining.session_timeout_ms) + _INT32.pack(joining.rebalance_timeout_ms)
-    protocols = classic_array([classic_string(joining.protocol) + _byte_string(subscription)])
+    protocols = classic_array(
+        [classic_string(name) + _byte_string(subscription) for name in joining.protocols]
+    )
     head = classic_string(joining.group) + timeouts + classic_string(member_id) + _NO_INSTANCE
     body = head + classic_string(joining.protocol_type) + protocols
     return Call(Key.JOIN_GROUP, 5, False, body)
@@ -71,15 +77,14 @@ def decode_join_group(data: bytes) -> JoinGroupAnswer:
     reader = Reader(data)
     reader.int32()  # throttle time
     code, generation = reader.int16(), reader.int32()
-    reader.string()  # protocol
-    leader, member_id = reader.string(), reader.string()
+    protocol, leader, member_id = reader.string(), reader.string(), reader.string()
     members = {}
     for _ in range(reader.array_length(1)):
         member = reader.string()
         reader.nullable_string()  # group instance id
         members[member] = reader.byte_string()
     reader.expect_end()
-    return JoinGroupAnswer(code, generation, leader, member_id, members)
+    return JoinGroupAnswer(code, generation, leader, member_id, members, protocol)
 
 
 def decode_sync_group(data: bytes) -> tuple[int, bytes]:

@@ -51,6 +51,7 @@ class Key(IntEnum):
     DESCRIBE_GROUPS = 15
     LIST_GROUPS = 16
     API_VERSIONS = 18
+    INIT_PRODUCER_ID = 22
     OFFSET_FOR_LEADER_EPOCH = 23
     END_TXN = 26
     DESCRIBE_CONFIGS = 32
@@ -231,9 +232,12 @@ def list_topics_call() -> Call:
     return Call(Key.LIST_CONFIG_RESOURCES, 1, True, body)
 
 
-def find_coordinator_call(group: str) -> Call:
-    """Ask for a group's coordinator; brokers create ``__consumer_offsets`` if needed. Since 2.0."""
-    return Call(Key.FIND_COORDINATOR, 2, False, classic_string(group) + b"\0")  # of a group
+def find_coordinator_call(name: str, *, transactional: bool = False) -> Call:
+    """Ask for the coordinator of a group, or of a ``transactional`` id. Since 2.0.
+
+    Brokers create ``__consumer_offsets`` or ``__transaction_state`` if needed.
+    """
+    return Call(Key.FIND_COORDINATOR, 2, False, classic_string(name) + bytes([transactional]))
 
 
 def describe_group_call(group: str) -> Call:

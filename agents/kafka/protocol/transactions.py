@@ -14,6 +14,7 @@ from caughtup.agents.kafka.protocol.requests import (
     Call,
     Key,
     by_topic,
+    classic_string,
     flexible_array,
     flexible_string,
 )
@@ -23,7 +24,7 @@ from caughtup.models.transactions.holders import (
     ListedTransaction,
     ProducerState,
 )
-from caughtup.models.wire.reader import FlexibleReader
+from caughtup.models.wire.reader import FlexibleReader, Reader
 
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
@@ -63,6 +64,26 @@ def describe_transactions_call(transactional_ids: Iterable[str]) -> Call:
     """Ask a coordinator to describe transactions. Since 3.0."""
     ids = flexible_array(flexible_string(name) for name in sorted(transactional_ids))
     return Call(Key.DESCRIBE_TRANSACTIONS, 0, True, ids + _NO_TAGS)
+
+
+def init_producer_id_call(transactional_id: str, timeout_ms: int) -> Call:
+    """Ask a coordinator for a producer id and epoch: earlier producers of the id are fenced.
+
+    Their open transaction is aborted. Since 2.0.
+    """
+    body = classic_string(transactional_id) + _INT32.pack(timeout_ms)
+    return Call(Key.INIT_PRODUCER_ID, 1, False, body)
+
+
+def decode_init_producer_id(data: bytes) -> int:
+    """Decode the error code of the answer to InitProducerId v1. Raises DecodeError."""
+    reader = Reader(data)
+    reader.int32()  # throttle time
+    code = reader.int16()
+    reader.int64()  # the producer's id
+    reader.int16()  # its epoch
+    reader.expect_end()
+    return code
 
 
 def end_no_transaction_call(transactional_id: str) -> Call:

@@ -73,10 +73,10 @@ def valid_families(scrape: Scrape) -> Iterator[Family]:
         scrape.group_labels.keep_only(scrape.groups)
         yield from (*GROUP_FAMILIES, *PARTITION_FAMILIES, *GROUP_TOTALS)
         yield from TASK_FAMILIES
-    if _is_active(health):
+    if _is_cluster_wide(health):
         yield from REASSIGNMENT_FAMILIES
     yield from (*SERVICE_FAMILIES, *BUILD_FAMILIES)
-    if _is_active(health):
+    if _is_cluster_wide(health):
         yield from (*REASSIGNMENT_TOTALS, *PIPELINE_FAMILIES)
     if health.is_alive:
         yield from TRANSACTION_FAMILIES
@@ -84,5 +84,6 @@ def valid_families(scrape: Scrape) -> Iterator[Family]:
         yield from (*APPLICATION_FAMILIES, *COPY_FAMILIES, *CONNECT_FAMILIES, *SPARK_FAMILIES)
 
 
-def _is_active(health: Health) -> bool:
-    return health.broken is None and health.standby is None
+def _is_cluster_wide(health: Health) -> bool:
+    """Return whether this instance shows what is about no group."""
+    return health.broken is None and health.standby is None and health.cluster_wide()

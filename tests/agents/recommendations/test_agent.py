@@ -67,9 +67,8 @@ async def test_a_topic_made_anew_gets_the_newest_recommendation_of_each_group(
     learned = KeptTopic("learned-configs")
     state.applications.learned.restore("gone", LearnedUntil(Learned(), 7, 1_000))
     signer = Signer(None, state.cluster)
-    recommend(
-        app, wakeups, state, health, recommendations, learned, movements, asyncio.Event(), signer
-    )
+    hurry, turn = asyncio.Event(), asyncio.Lock()
+    recommend(app, wakeups, state, health, recommendations, learned, movements, hurry, signer, turn)
     await app.start()
     try:
         health.standby = "host:1 is active"

@@ -17,7 +17,7 @@ from tests.models.wire.strategies import thorough
 from tests.oracle.protocol.messages import Messages
 
 JOIN = membership.join_group_call(
-    JoinGroupSettings("orders", "caughtup", "active", 6_000, 10_000), "me-1", b"said"
+    JoinGroupSettings("orders", "caughtup", ("active",), 6_000, 10_000), "me-1", b"said"
 )
 SYNC = membership.sync_group_call("orders", 7, "me-1", {"me-1": b"a", "you-2": b""})
 HEARTBEAT = membership.heartbeat_call("orders", 7, "me-1")
@@ -106,7 +106,7 @@ def test_joined(
         ],
     }
     found = membership.decode_join_group(messages.write(JOIN, answer))
-    assert found == JoinGroupAnswer(code, generation, leader, member_id, members)
+    assert found == JoinGroupAnswer(code, generation, leader, member_id, members, protocol)
 
 
 @thorough

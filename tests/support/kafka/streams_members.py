@@ -105,7 +105,7 @@ class PlayedApplication:
 
     async def _join(self, number: int) -> JoinGroupAnswer:
         settings = JoinGroupSettings(
-            self.group, "consumer", STREAMS_PROTOCOL, _SESSION_MS, _TIMEOUT_MS
+            self.group, "consumer", (STREAMS_PROTOCOL,), _SESSION_MS, _TIMEOUT_MS
         )
         while True:
             call = join_group_call(settings, self._ids[number], self._written[number].subscription)

@@ -1,0 +1,237 @@
+"""Share the partitions of ``__consumer_offsets`` among instances with the same settings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from aiokafka.errors import (
+    ConcurrentTransactions,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    NotCoordinatorError,
+    TransactionalIdAuthorizationFailed,
+)
+
+from caughtup.agents.election.agent import Election
+from caughtup.agents.election.instances import (
+    ACTIVE,
+    SHARED,
+    Assignment,
+    ServiceInstance,
+    Subscription,
+)
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.protocol import transactions
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.connection import raise_for
+from caughtup.agents.kafka.protocol.decoding import decode_now
+from caughtup.agents.kafka.protocol.groups import find_coordinator
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.fenced import transactional_id
+from caughtup.models.sharing import HeldPartitions, Share, share_partitions, unclaimed_slots
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+
+log = logging.getLogger(__name__)
+
+_ANSWER_SECONDS = 2.0
+#: Fencing has to end well within a session: all other members wait for their shares meanwhile.
+_FENCING_SECONDS = 4.0
+_RETRY_SECONDS = 0.1
+_TAKE_AGAIN_SECONDS = 0.5
+#: The time-out of a transaction of the producer that fences; it never begins one.
+_TRANSACTION_MS = 60_000
+_NOT_YET = (
+    ConcurrentTransactions,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    NotCoordinatorError,
+)
+#: Gets partitions, and the slot under which their records are written.
+Take = Callable[[frozenset[int], int], Awaitable[None]]
+
+
+class SharedElection(Election):
+    """Keeps this instance in its group, and takes and gives up partitions as the leader says.
+
+    The leader gives no partition to an instance while another one claims it; it fences whatever is
+    no longer a member before it gives away what nobody claims. So whoever has a partition is the
+    only one that writes about its groups.
+
+    ``take`` is awaited after this instance was given partitions, and repeated if it raises
+    UserError; ``take_again`` after the group had removed this instance and gave it the same ones
+    again; ``give_up`` before others get them. ``held`` is what ``take`` and ``give_up`` change.
+    While an instance of a release without shared work, or with ``workers = "active"``, is in the
+    group, one instance has all partitions.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        health: Health,
+        held: HeldPartitions,
+        take: Take,
+        take_again: Take,
+        give_up: Callable[[frozenset[int]], Awaitable[None]],
+        before_leaving: Callable[[], Awaitable[None]],
+        clock: Callable[[], float] = time.monotonic,
+        instance: ServiceInstance | None = None,
+    ) -> None:
+        super().__init__(settings, health, _nothing, before_leaving, clock, instance)
+        self._held = held
+        self._take, self._take_partitions_again, self._give_up = take, take_again, give_up
+        #: What this instance says that it has: from when it is given until it was given up.
+        self._claimed: frozenset[int] = frozenset()
+        self._sent: frozenset[int] = frozenset()
+        self._slot: int | None = None
+        #: What it had when the group removed it; None unless it was removed.
+        self._had: frozenset[int] | None = None
+        self._protocol = SHARED
+        self._changing = asyncio.Lock()
+        held.numbers = frozenset()
+
+    def _protocols(self) -> tuple[str, ...]:
+        # From when the work is shared, an instance that knows of one active instance only is refused.
+        is_sharing = self._claimed and self._protocol == SHARED
+        return (SHARED,) if is_sharing else (SHARED, ACTIVE)
+
+    def _subscription(self) -> Subscription:
+        self._sent = self._claimed
+        return Subscription(
+            self._instance,
+            self._protocol == ACTIVE and self._elected,
+            False,  # it has not read what it was not given
+            self._since_ms,
+            dict(self._others.own_settings),
+            tuple(sorted(self._claimed)),
+            self._slot,
+        )
+
+    def _must_report(self) -> bool:
+        return bool(self._sent - self._claimed)
+
+    async def _agree(self, protocol: str, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        if protocol != SHARED:
+            return await super()._agree(protocol, subscriptions)
+        claims = {member: each.claim() for member, each in subscriptions.items()}
+        async with ClusterProtocol(aiokafka_config(self._settings), _ANSWER_SECONDS) as cluster:
+            count = await cluster.partition_count(CONSUMER_OFFSETS)
+            sharing = share_partitions(claims, count)
+            if sharing.orphaned:
+                ids = [transactional_id(self._settings, slot) for slot in unclaimed_slots(claims)]
+                async with asyncio.timeout(_FENCING_SECONDS):
+                    await asyncio.gather(*(_fence(cluster, one) for one in ids))
+        names = {member: each.instance.name for member, each in subscriptions.items()}
+        own = self._member.member_id
+        return Assignment(own, self._instance, dict(sharing.shares), names, count)
+
+    async def _apply_result(self, result: Assignment) -> None:
+        """Take what is new of this instance's share, and give up what is no longer in it."""
+        self._result, own = result, self._member.member_id
+        self._others.note(result.member_id, result.instance)
+        if result.shares:
+            share, count, self._protocol = result.shares.get(own), result.count, SHARED
+        else:
+            async with ClusterProtocol(aiokafka_config(self._settings), _ANSWER_SECONDS) as cluster:
+                count = await cluster.partition_count(CONSUMER_OFFSETS)
+            every = Share(0, tuple(range(count)))
+            share, self._protocol = every if result.member_id == own else None, ACTIVE
+        share = share or Share(None, ())
+        given = frozenset(share.partitions)
+        had, self._had = self._had, None
+        if had is not None and not had <= given:
+            # Its pending records were decided when it had them: none may be sent.
+            self._health.broken = f"the coordinator removed this instance from the group {self._group}, and others have its partitions"
+            return
+        self._held.count, self._slot = count, share.slot
+        again = had or frozenset()
+        gained, lost = given - self._claimed - again, self._claimed - given
+        self._claimed |= given
+        self._elected = self._was_elected = bool(self._claimed)
+        self._say(result)
+        if gained or lost or again:
+            self.add_future(self._change(gained, lost, again, share.slot or 0))
+
+    async def _change(
+        self, gained: frozenset[int], lost: frozenset[int], again: frozenset[int], slot: int
+    ) -> None:
+        async with self._changing:
+            if lost:
+                await self._give_up(lost)
+                self._claimed -= lost
+                self._elected = bool(self._claimed)
+                log.info("gave up %s", _counted(lost))
+                self._hurry.set()  # whoever gets them waits for this
+            if again and await self._try(self._take_partitions_again, again, slot):
+                log.info("took %s again", _counted(again))
+            if gained and await self._try(self._take, gained, slot):
+                log.info("took %s", _counted(gained))
+            if self._elected and self._held.numbers:
+                self._health.standby = None
+
+    async def _try(self, take: Take, partitions: frozenset[int], slot: int) -> bool:
+        """Take partitions, again after a failure; return False if the group removed this instance."""
+        while not self.should_stop and partitions <= self._claimed:
+            try:
+                await take(partitions, slot)
+            except UserError as error:
+                log.warning("taking %s: %s; trying again", _counted(partitions), error.message)
+                if not self._held.numbers:
+                    self._health.standby = f"taking {_counted(partitions)}: {error.message}"
+                await self.sleep(_TAKE_AGAIN_SECONDS)
+            else:
+                return True
+        return False
+
+    def _expelled(self) -> None:
+        if self._claimed:
+            self._had = self._claimed
+        self._claimed, self._slot = frozenset(), None
+        super()._expelled()
+
+    def _say(self, result: Assignment) -> None:
+        """Say who has what: on ``/ready``, and while this instance has nothing, as its reason."""
+        others = [
+            f"{result.names.get(member, member)} has {len(share.partitions)}"
+            for member, share in sorted(result.shares.items())
+            if member != self._member.member_id
+        ]
+        of = f"of {self._held.count} partitions of {CONSUMER_OFFSETS}"
+        have = f"this instance has {len(self._claimed)} {of}"
+        self._health.shares = "; ".join([have, *others])
+        if not self._claimed:
+            if result.shares:
+                why = f"no partitions yet: {'; '.join(others)}"
+            else:
+                why = f"{result.instance.name} is active"
+            self._health.standby = why
+        elif not self._held.numbers:
+            self._health.standby = f"taking {_counted(self._claimed)} {of}"
+
+
+async def _nothing() -> None:
+    """Take over nothing: shares are taken."""
+
+
+async def _fence(cluster: ClusterProtocol, name: str) -> None:
+    """Have brokers refuse whatever still writes under a transactional id. Raises KafkaError."""
+    call = transactions.init_producer_id_call(name, _TRANSACTION_MS)
+    while True:
+        try:
+            coordinator = await find_coordinator(cluster.connections, name, transactional=True)
+            data = await cluster.connections.ask(coordinator, call)
+            raise_for(decode_now(transactions.decode_init_producer_id, data))
+        except TransactionalIdAuthorizationFailed:
+            return  # none of the instances is fenced, as the writer of each says
+        except _NOT_YET:
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return
+
+
+def _counted(partitions: frozenset[int]) -> str:
+    return f"{len(partitions)} partition{'' if len(partitions) == 1 else 's'}"

@@ -1,0 +1,137 @@
+"""How instances of the service share the partitions of ``__consumer_offsets``, and so the groups.
+
+All records of a group are in one partition, so that whoever has the partition knows the group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.sticky import assign_sticky
+from caughtup.models.assignors.java.strings import coordinator_partition
+from caughtup.models.ids import TopicPartition
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+
+#: The most instances that have partitions; more stand by. Each writes under a transactional id of
+#: its own, and whoever gives a partition away has to fence all of these ids.
+MOST_INSTANCES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an instance sends when it joins.
+
+    ``partitions``: those that it has, and gives up only when it is told to. ``slot``: the number of
+    its transactional id, None before it has one. ``since_ms``: when it started, by its own clock.
+    """
+
+    partitions: frozenset[int]
+    slot: int | None
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What an instance is given: partitions, and the number of its transactional id.
+
+    Without a slot (None) it has no partitions.
+    """
+
+    slot: int | None
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """The shares by member id. ``orphaned``: partitions that are given, and that nobody claimed."""
+
+    shares: Mapping[str, Share]
+    orphaned: frozenset[int]
+
+
+def share_partitions(claims: Mapping[str, Claim], count: int) -> Sharing:
+    """Share the partitions 0 to ``count`` - 1 among members, evenly and with few moves.
+
+    A partition that another member claims is given to nobody else: that member gives it up first,
+    and joins again. One that two members claim is given to neither.
+    """
+    slots = _slots(claims)
+    sharing = [member for member in sorted(claims) if slots[member] is not None]
+    wanted = _even(claims, sharing, count)
+    claimed = Counter(number for claim in claims.values() for number in claim.partitions)
+    shares: dict[str, Share] = {}
+    orphaned: set[int] = set()
+    for member in sorted(claims):
+        given = []
+        for number in wanted.get(member, ()):
+            others = claimed[number] - (number in claims[member].partitions)
+            if not others:
+                given.append(number)
+                if not claimed[number]:
+                    orphaned.add(number)
+        shares[member] = Share(slots[member], tuple(given))
+    return Sharing(shares, frozenset(orphaned))
+
+
+def _slots(claims: Mapping[str, Claim]) -> dict[str, int | None]:
+    """Return each member's slot: the one that it has, else the lowest free one, None without one."""
+    order = sorted(claims, key=lambda member: (claims[member].since_ms, member))
+    taken: dict[int, str] = {}
+    for member in order:
+        slot = claims[member].slot
+        if slot is not None and 0 <= slot < MOST_INSTANCES:
+            taken.setdefault(slot, member)
+    found = {member: slot for slot, member in taken.items()}
+    free = iter(sorted(set(range(MOST_INSTANCES)) - taken.keys()))
+    return {member: found[member] if member in found else next(free, None) for member in order}
+
+
+def unclaimed_slots(claims: Mapping[str, Claim]) -> list[int]:
+    """Return the slots that no member has: instances that are gone may still write under them."""
+    return sorted(set(range(MOST_INSTANCES)) - {claim.slot for claim in claims.values()})
+
+
+def _even(
+    claims: Mapping[str, Claim], sharing: list[str], count: int
+) -> Mapping[str, tuple[int, ...]]:
+    """Return each member's partitions once every one has been given up that has to be."""
+    if not sharing or not count:
+        return {}
+    topic = (CONSUMER_OFFSETS,)
+    members = {}
+    for member in sharing:
+        owned = [
+            TopicPartition(CONSUMER_OFFSETS, number)
+            for number in sorted(claims[member].partitions)
+            if number < count
+        ]
+        members[member] = ConsumerMember(topic, owned=owned, generation=0, joined_generation=0)
+    assigned = assign_sticky(ConsumerGroup(members, {CONSUMER_OFFSETS: count}))
+    return {
+        member: tuple(sorted(partition.partition for partition in partitions))
+        for member, partitions in assigned.items()
+    }
+
+
+class HeldPartitions:
+    """The partitions of ``__consumer_offsets`` whose groups this instance has.
+
+    ``count`` is the number of all partitions. By default, it has all.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.numbers: frozenset[int] | None = None
+
+    def has(self, number: int) -> bool:
+        """Return whether the instance has a partition."""
+        return self.numbers is None or number in self.numbers
+
+    def has_group(self, group: str) -> bool:
+        """Return whether the instance has the partition with a group's records."""
+        if self.numbers is None:
+            return True
+        return self.count > 0 and coordinator_partition(group, self.count) in self.numbers

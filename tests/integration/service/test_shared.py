@@ -1,0 +1,216 @@
+"""Instances share the groups: each group is with one of them, whoever comes and goes, and however.
+
+With ``-m thorough`` HAND_OVERS=100 times. It prints seeds, and for how long groups heard nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from caughtup.models.durations import counted
+from tests.chaos.cluster import ChaosCluster
+from tests.chaos.hand_over import Told, lived, silences
+from tests.support.groups.emulated import Rebalancing, name
+from tests.support.kafka.topics import words_read
+from tests.support.service import Service, wait_for
+
+PARTITIONS = {"offsets.topic.num.partitions": "30"}
+HAND_OVERS = int(os.environ.get("HAND_OVERS", "100"))
+#: A session, and what a machine needs that is busy with other tests.
+TAKEN_OVER_SECONDS, GONE_SECONDS, HEARD_SECONDS = 40.0, 40.0, 40.0
+#: The longest that a decision may take beside the hand-over.
+DECIDED_SECONDS = 5.0
+
+
+@dataclass
+class Fleet:
+    """Instances that share groups which rebalance all the time."""
+
+    cluster: ChaosCluster
+    rebalancing: Rebalancing
+    own: str = field(default_factory=lambda: name("caughtup"))
+    running: list[Service] = field(default_factory=list)
+
+    def begin(self, *, proxied: bool = False) -> Service:
+        """Begin an instance, and wait until the groups are shared with it."""
+        place = self.cluster.behind_proxy() if proxied else self.cluster
+        service = Service(place, application_id=self.own, workers="shared")
+        service.start()
+        self.running.append(service)
+        self.wait_shared()
+        return service
+
+    def close(self) -> None:
+        for service in self.running:
+            service.process.terminate(10)
+
+    def shares(self) -> list[dict[str, float]]:
+        """Return the generations by group that each instance shows."""
+        return [
+            {
+                sample.labels["group"]: sample.value
+                for sample in service.metrics()
+                if sample.name == "caughtup_group_generation"
+                and sample.labels["group"] in self.rebalancing.groups
+            }
+            for service in self.running
+        ]
+
+    def wait_shared(self) -> None:
+        """Wait until all are ready, and each group is shown by one of them."""
+
+        def is_shared() -> bool:
+            if not all(service.ready() for service in self.running):
+                return False
+            shown = [group for share in self.shares() for group in share]
+            return sorted(shown) == sorted(self.rebalancing.groups)
+
+        wait_for("each group is with one", is_shared, TAKEN_OVER_SECONDS)
+
+    def told(self) -> Told:
+        return Told.of(self.cluster, self.running[0], self.rebalancing.groups)
+
+    def wait_heard(self) -> None:
+        """Wait until each group was told of its generation of now, or a newer one."""
+        newest = self.rebalancing.newest()
+
+        def is_heard() -> bool:
+            time.sleep(0.3)  # to read a whole topic takes the services' time
+            found = self.told().decided
+            return all(found.get(group, 0) >= newest[group] for group in newest)
+
+        wait_for("each group is decided", is_heard, HEARD_SECONDS)
+
+
+@contextmanager
+def killed(_: Fleet, service: Service) -> Iterator[None]:
+    service.kill()
+    yield
+
+
+@contextmanager
+def ended(_: Fleet, service: Service) -> Iterator[None]:
+    os.kill(service.process.pid, signal.SIGTERM)
+    yield
+
+
+@contextmanager
+def suspended(_: Fleet, service: Service) -> Iterator[None]:
+    os.kill(service.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(service.process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def cut_off(fleet: Fleet, service: Service) -> Iterator[None]:
+    """The network holds back all that comes, from a decision on that is on its way."""
+    proxy = fleet.cluster.proxy
+    proxy.catch_produce(service.topic("recommended-assignments"))
+    try:
+        assert proxy.caught.wait(HEARD_SECONDS)
+        proxy.hold()
+        yield
+    finally:
+        proxy.release()
+        proxy.let_go()
+
+
+Fault = Callable[[Fleet, Service], AbstractContextManager[None]]
+FAULTS: Sequence[Fault] = (killed, ended, suspended, cut_off)
+#: How the one ends that had groups, as far as it isn't killed.
+CODES: Mapping[Fault, int] = {ended: 0, suspended: 1, cut_off: 1}
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"groups of seed {seed}")
+    with ExitStack() as stack:
+        cluster = stack.enter_context(
+            ChaosCluster(nodes=1, controllers=1, broker_properties=PARTITIONS)
+        )
+        words_read(cluster, 10, 1)
+        rebalancing = stack.enter_context(Rebalancing(cluster, seed, brief=3, long=6))
+        rebalancing.start()
+        made = Fleet(cluster, rebalancing)
+        stack.callback(made.close)
+        yield made
+
+
+def lose_one(fleet: Fleet, fault: Fault, *, seed: int) -> dict[str, float]:
+    """Lose an instance, and check what was told; return for how long groups heard nothing (s)."""
+    leaving = fleet.begin(proxied=fault is cut_off)
+    fleet.wait_heard()
+    theirs = frozenset(fleet.shares()[-1])
+    since = time.time()
+    time.sleep(Random(seed).uniform(0.0, 3.0))
+    at = time.time()
+    with fault(fleet, leaving):
+        fleet.running.remove(leaving)
+        fleet.wait_shared()
+        lasted = time.time() - at
+        fleet.wait_heard()
+    process = leaving.process
+    wait_for("it has ended", lambda: process.exit_code is not None, GONE_SECONDS)
+    assert process.exit_code == CODES.get(fault, process.exit_code), leaving.log
+    judged, ends = time.time(), fleet.rebalancing.ends()
+    began = [one for one in list(fleet.rebalancing.began) if ends.get(one[:2], judged) > since]
+    found = fleet.told()
+    assert found.wrong(fleet.rebalancing.groups) == []
+    assert lived(began, ends, lasted + DECIDED_SECONDS, judged) - found.at.keys() == set()
+    silent = silences(found, began, ends, at)
+    # Groups of the others are told of all the time.
+    print(
+        f"{fault.__name__}: {_summary(silent, theirs)}; of others: {_summary(silent, silent.keys() - theirs)}"
+    )
+    return {group: seconds for group, seconds in silent.items() if group in theirs}
+
+
+def _summary(silent: Mapping[str, float], groups: object) -> str:
+    times = [seconds for group, seconds in silent.items() if group in groups]  # type: ignore[operator]
+    if not times:
+        return "none had anything to hear"
+    median, worst = statistics.median(times), max(times)
+    return (
+        f"{counted(len(times), 'group')} heard nothing for {median:.1f} s (median), {worst:.1f} s"
+    )
+
+
+def test_each_group_is_with_one_whoever_comes_and_goes(fleet: Fleet) -> None:
+    fleet.begin()
+    fleet.begin()
+    fleet.wait_heard()
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    for number, fault in enumerate(FAULTS):
+        lose_one(fleet, fault, seed=seed + number)
+    first, second = fleet.running
+    said = [line for line in first.unready().splitlines() or [first.unready()]]
+    print(said, first.log[-600:])
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(60 + 60 * HAND_OVERS)
+def test_a_hundred_instances_go(fleet: Fleet) -> None:
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}, {HAND_OVERS} hand-overs")
+    fleet.begin()
+    fleet.begin()
+    drawn, silent = Random(seed), []
+    for number in range(HAND_OVERS):
+        silent += lose_one(fleet, drawn.choice(FAULTS), seed=seed + number).values()
+    print(
+        f"{len(silent)} times: median {statistics.median(silent):.1f} s, worst {max(silent):.1f} s"
+    )

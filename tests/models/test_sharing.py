@@ -1,0 +1,117 @@
+"""Instances that come and go share partitions: none is ever with two, and few move."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from caughtup.models.sharing import (
+    MOST_INSTANCES,
+    Claim,
+    HeldPartitions,
+    Share,
+    share_partitions,
+    unclaimed_slots,
+)
+
+COUNT = 50
+NONE = frozenset[int]()
+
+
+def claims(**held: Claim) -> dict[str, Claim]:
+    return held
+
+
+def settle(current: dict[str, Claim]) -> tuple[dict[str, Claim], int]:
+    """Rebalance until nothing changes; return the claims and the number of partitions that moved."""
+    moved = 0
+    for _ in range(4):
+        shared = share_partitions(current, COUNT)
+        owners: dict[int, str] = {n: m for m, one in current.items() for n in one.partitions}
+        given = [number for share in shared.shares.values() for number in share.partitions]
+        assert len(given) == len(set(given)), "a partition is given to one member"
+        after = {}
+        for member, share in shared.shares.items():
+            for number in share.partitions:
+                assert owners.get(number, member) == member, "whoever has it gives it up first"
+                moved += owners.get(number) is None
+            after[member] = Claim(frozenset(share.partitions), share.slot, current[member].since_ms)
+        if after == current:
+            return current, moved
+        current = after
+    raise AssertionError("it does not settle")
+
+
+def test_the_first_gets_all_and_a_second_half() -> None:
+    alone, _ = settle(claims(a=Claim(NONE, None, 1)))
+    assert alone["a"] == Claim(frozenset(range(COUNT)), 0, 1)
+    both, moved = settle({**alone, "b": Claim(NONE, None, 2)})
+    assert sorted(len(one.partitions) for one in both.values()) == [25, 25]
+    assert both["b"].slot == 1
+    assert moved == 25, "nothing else moves"
+
+
+def test_what_two_claim_is_with_neither_until_both_gave_it_up() -> None:
+    shared = share_partitions(
+        claims(a=Claim(frozenset({1, 2}), 0, 1), b=Claim(frozenset({2, 3}), 1, 2)), 4
+    )
+    assert all(2 not in share.partitions for share in shared.shares.values())
+    assert 2 not in shared.orphaned
+
+
+def test_only_what_nobody_claimed_is_orphaned() -> None:
+    shared = share_partitions(claims(a=Claim(frozenset({0, 1}), 3, 1)), 4)
+    assert shared.shares == {"a": Share(3, (0, 1, 2, 3))}
+    assert shared.orphaned == {2, 3}
+    assert unclaimed_slots(claims(a=Claim(NONE, 3, 1))) == [
+        slot for slot in range(MOST_INSTANCES) if slot != 3
+    ]
+
+
+def test_more_instances_than_slots_stand_by() -> None:
+    many, _ = settle({f"m{n:02}": Claim(NONE, None, n) for n in range(MOST_INSTANCES + 3)})
+    without = [member for member, one in many.items() if one.slot is None]
+    assert without == [f"m{n}" for n in range(MOST_INSTANCES, MOST_INSTANCES + 3)]
+    assert all(not many[member].partitions for member in without)
+
+
+def test_a_slot_that_two_claim_stays_with_the_older() -> None:
+    shared = share_partitions(claims(a=Claim(NONE, 1, 9), b=Claim(NONE, 1, 2)), 4)
+    assert (shared.shares["a"].slot, shared.shares["b"].slot) == (0, 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_however_they_come_and_go_it_stays_even_and_moves_little(seed: int) -> None:
+    rng = random.Random(seed)
+    current: dict[str, Claim] = {}
+    for step in range(30):
+        before = dict(current)
+        if current and rng.random() < 0.4:
+            del current[rng.choice(sorted(current))]
+        else:
+            current[f"m{step}"] = Claim(NONE, None, step)
+        if not current:
+            continue
+        kept = sum(len(one.partitions) for one in current.values())
+        current, moved = settle(current)
+        sizes = [len(one.partitions) for one in current.values() if one.slot is not None]
+        assert sum(sizes) == COUNT
+        assert max(sizes) - min(sizes) <= 1
+        slots = [one.slot for one in current.values() if one.slot is not None]
+        assert len(slots) == len(set(slots))
+        orphans = COUNT - kept if before else COUNT
+        share = -(-COUNT // len(current))
+        assert moved <= orphans + share, (seed, step, moved)
+
+
+def test_without_shares_an_instance_has_every_group() -> None:
+    held = HeldPartitions()
+    assert held.has(7)
+    assert held.has_group("orders")
+    held.numbers = NONE
+    assert not held.has_group("orders"), "how many partitions there are is not known"
+    held.count, held.numbers = COUNT, frozenset(range(COUNT))
+    assert held.has_group("orders")
+    held.numbers = NONE
+    assert not held.has_group("orders")
