@@ -62,6 +62,7 @@ MODELS = (
     "replay",
     "pipeline_progress",
     "reading",
+    "sharing",
     "reassignments",
     "connect_clusters",
     "spark_queries",

@@ -117,7 +117,8 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield _checked(
             f"{wanted.kind} {wanted.name}", partial(_granted, admin, settings, wanted, absent)
         )
-    yield _checked(f"transactional id {settings.application_id}", partial(_fenced, admin, settings))
+    fenced = fence_requirement(settings).name
+    yield _checked(f"transactional id {fenced}", partial(_fenced, admin, settings))
     yield from _topic_problems(admin, settings)
     yield _checked("instances", partial(_instances, settings))
     yield from _checkpoints(settings)
@@ -159,7 +160,9 @@ def _instances(settings: Settings) -> str:
     except GroupAuthorizationFailedError:
         return "not known without READ on the group"
     standby = f"; standby: {', '.join(found.standby)}" if found.standby else ""
-    return f"{found.active or 'none'} is active{standby}"
+    if len(found.active) > 1:
+        return f"{', '.join(found.active)} share the groups{standby}"
+    return f"{', '.join(found.active) or 'none'} is active{standby}"
 
 
 def _readable_offsets(admin: AdminClient, settings: Settings) -> str:

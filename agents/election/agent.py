@@ -262,7 +262,10 @@ class Election(Service):
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, InconsistentGroupProtocolError):
-            why = "other programs use this group: choose another application_id"
+            why = (
+                "other programs use this group, or instances with other workers: choose another "
+                "application_id, or the same workers"
+            )
         else:
             why = explain_failure(error) if isinstance(error, KafkaError) else str(error)
         if self._health.failed(PROBE) and not self._leaving:

@@ -49,6 +49,7 @@ _PUBLISHED_BY = (
     TOPIC_PREFIX,
     "watch_groups",
     "watch_topics",
+    "workers",
 )
 #: Of a digest, enough to tell settings apart, and too little to guess a key of 32 bytes by.
 _DIGITS = 16
@@ -159,9 +160,9 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 class InstanceNames(NamedTuple):
-    """The names of the instances in the group: the active one, and those that stand by."""
+    """The names of the instances in the group: those that have groups, and those that stand by."""
 
-    active: str | None
+    active: tuple[str, ...]
     standby: tuple[str, ...]
 
 
@@ -221,15 +222,18 @@ def instances_of(members: Iterable[DescribedMember]) -> InstanceNames:
     """Return the names of the instances among a group's members, active and standing by."""
     described = list(members)
     subscriptions = read_subscriptions({m.member_id: m.subscription for m in described})
-    assignments = {read_assignment(member.assignment) for member in described} - {None}
-    active = {assignment.member_id for assignment in assignments if assignment is not None}
+    active: set[str] = set()
+    for assignment in (read_assignment(member.assignment) for member in described):
+        if assignment is not None:
+            shares = assignment.shares.items()
+            having = {member_id for member_id, share in shares if share.partitions}
+            active |= having if shares else {assignment.member_id}
     names = {
         member_id: subscription.instance.name for member_id, subscription in subscriptions.items()
     }
-    standby = sorted(name for member_id, name in names.items() if member_id not in active)
     return InstanceNames(
-        next((names[member_id] for member_id in sorted(active & names.keys())), None),
-        tuple(standby),
+        tuple(names[member_id] for member_id in sorted(active & names.keys())),
+        tuple(sorted(name for member_id, name in names.items() if member_id not in active)),
     )
 
 
@@ -257,6 +261,8 @@ class OtherInstances:
         self._member = member
         self._own = own
         self._others: dict[str, ServiceInstance] = {}
+        #: The group's protocol when it was looked for; empty during a rebalance, None without members.
+        self.protocol: str | None = ""
         #: The settings of this instance, as in its subscription.
         self.own_settings: Mapping[str, str] = {}
         #: By the name of another instance: the settings in which it differs from this one.
@@ -265,6 +271,7 @@ class OtherInstances:
     async def find(self) -> None:
         """Ask the coordinator for the group's members, unless it rebalances. Raises KafkaError."""
         described = await self._member.describe()
+        self.protocol = described.protocol if described.members else None
         if described.protocol_type != PROTOCOL_TYPE:
             return
         members = {member.member_id: member.subscription for member in described.members}

@@ -90,14 +90,18 @@ class SharedElection(Election):
         self._slot: int | None = None
         #: What it had when the group removed it; None unless it was removed.
         self._had: frozenset[int] | None = None
-        self._protocol = SHARED
+        #: The group's protocol as of the last rebalance, and those that were offered for it.
+        self._protocol: str | None = None
+        self._offered: tuple[str, ...] = ()
         self._changing = asyncio.Lock()
         held.numbers = frozenset()
 
     def _protocols(self) -> tuple[str, ...]:
-        # From when the work is shared, an instance that knows of one active instance only is refused.
-        is_sharing = self._claimed and self._protocol == SHARED
-        return (SHARED,) if is_sharing else (SHARED, ACTIVE)
+        # Where the work is shared, an instance that knows of one active instance only is refused: it
+        # would give all to itself, and fence no other.
+        known = self._others.protocol if self._protocol is None else self._protocol
+        self._offered = (SHARED,) if known in (None, SHARED) else (SHARED, ACTIVE)
+        return self._offered
 
     def _subscription(self) -> Subscription:
         self._sent = self._claimed
@@ -112,7 +116,9 @@ class SharedElection(Election):
         )
 
     def _must_report(self) -> bool:
-        return bool(self._sent - self._claimed)
+        return bool(self._sent - self._claimed) or (
+            self._protocol == SHARED and self._offered != (SHARED,)
+        )
 
     async def _agree(self, protocol: str, subscriptions: Mapping[str, Subscription]) -> Assignment:
         if protocol != SHARED:

@@ -16,6 +16,8 @@ from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.groups import group_operations, once_coordinated
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, topic_name
+from caughtup.agents.topics.fenced import transactional_id
+from caughtup.models.sharing import MOST_INSTANCES
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
@@ -51,7 +53,10 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
 
 def fence_requirement(settings: Settings) -> Requirement:
     """Return what brokers need to see to refuse late records of an instance that was replaced."""
-    return Requirement("transactional id", settings.application_id, (AclOperation.WRITE,))
+    # Of instances that share the groups, each has an id of its own: the last one is asked for.
+    slot = MOST_INSTANCES - 1 if settings.workers == "shared" else 0
+    name = transactional_id(settings, slot)
+    return Requirement("transactional id", name, (AclOperation.WRITE,))
 
 
 def missing(admin: AdminClient, settings: Settings, wanted: Requirement) -> Requirement | None:

@@ -149,8 +149,13 @@ def _instances() -> tuple[Any, ...]:
         lines(
             "Active instances",
             "Instances that decide and publish: one, and for a moment none while another takes "
-            "over.",
+            "over; or all that share the groups, with the partitions that each has.",
             ("sum by (cluster) (caughtup_active{CLUSTER})", "{{cluster}}"),
+            ("caughtup_offsets_held_partitions{CLUSTER}", "partitions of {{instance}}"),
+            (
+                "max by (cluster) (caughtup_offsets_shared_partitions{CLUSTER})",
+                "partitions of {{cluster}}",
+            ),
             (
                 "max by (cluster, cluster_name) (caughtup_cluster_info{CLUSTER})",
                 "{{cluster}} is {{cluster_name}}",

@@ -62,12 +62,16 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """The answer to DescribeGroups about one group; ``operations`` is Kafka's bit field."""
+    """The answer to DescribeGroups about one group; ``operations`` is Kafka's bit field.
+
+    ``protocol`` is empty unless the group is stable.
+    """
 
     error_code: int
     protocol_type: str
     members: tuple[DescribedMember, ...]
     operations: int
+    protocol: str = ""
 
 
 async def find_coordinator(
@@ -176,8 +180,7 @@ def decode_described_group(data: bytes) -> DescribedGroup:
     code = reader.int16()
     for _ in ("group", "state"):
         reader.string()
-    protocol_type = reader.string()
-    reader.string()  # protocol
+    protocol_type, protocol = reader.string(), reader.string()
     members = []
     for _ in range(reader.array_length(1)):
         member_id = reader.string()
@@ -186,4 +189,4 @@ def decode_described_group(data: bytes) -> DescribedGroup:
         members.append(DescribedMember(member_id, reader.byte_string(), reader.byte_string()))
     operations = reader.int32()
     reader.expect_end()
-    return DescribedGroup(code, protocol_type, tuple(members), operations)
+    return DescribedGroup(code, protocol_type, tuple(members), operations, protocol)

@@ -40,6 +40,18 @@ def _active(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     yield family.line((scrape.state.cluster,), scrape.health.is_active)
 
 
+def _held_partitions(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    numbers = scrape.state.held.numbers
+    if numbers is not None:
+        yield family.line((scrape.state.cluster,), len(numbers))
+
+
+def _shared_partitions(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    held = scrape.state.held
+    if held.numbers is not None and held.count:
+        yield family.line((scrape.state.cluster,), held.count)
+
+
 def _topic_problems(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     for topic, problem in sorted(scrape.health.topic_problems):
         yield family.line((scrape.state.cluster, topic, problem), 1)
@@ -145,6 +157,18 @@ SERVICE_FAMILIES = (
     ),
     Family(
         "caughtup_active", "1 on the active instance, 0 on one that stands by", _CLUSTER, _active
+    ),
+    Family(
+        "caughtup_offsets_held_partitions",
+        "Partitions of __consumer_offsets whose groups this instance has; if instances share them",
+        _CLUSTER,
+        _held_partitions,
+    ),
+    Family(
+        "caughtup_offsets_shared_partitions",
+        "Partitions of __consumer_offsets that instances share",
+        _CLUSTER,
+        _shared_partitions,
     ),
     Family(
         "caughtup_topic_problems",

@@ -22,8 +22,9 @@ from caughtup.agents.election.instances import (
 )
 from caughtup.agents.kafka.protocol.groups import DescribedMember
 from caughtup.agents.settings import Settings
+from caughtup.models.sharing import Claim, Share
 
-A, B = (ServiceInstance(host, 1, "place", 2) for host in "ab")
+A, B, C = (ServiceInstance(host, 1, "place", 2) for host in "abc")
 SAID = {one.host: Subscription(one, active=False, caught_up=True, since_ms=3) for one in (A, B)}
 NONSENSE = [b"", b"\xff", b"7", b"{}", b"[" * 100_000, b'{"instance": {"host": "a"}}']
 
@@ -51,11 +52,22 @@ def test_the_active_one_is_told_from_the_others() -> None:
         DescribedMember("m2", encoded(SAID["b"]), told),
         DescribedMember("m1", encoded(SAID["a"]), told),
     ]
-    assert instances_of(members) == InstanceNames("a:1", ("b:1",))
-    assert instances_of(members[:1]) == InstanceNames(None, ("b:1",))
-    assert instances_of([]) == InstanceNames(None, ())
+    assert instances_of(members) == InstanceNames(("a:1",), ("b:1",))
+    assert instances_of(members[:1]) == InstanceNames((), ("b:1",))
+    assert instances_of([]) == InstanceNames((), ())
     # While the group rebalances, brokers tell nothing but ids.
-    assert instances_of([DescribedMember("m1", b"", b"")]) == InstanceNames(None, ())
+    assert instances_of([DescribedMember("m1", b"", b"")]) == InstanceNames((), ())
+
+
+def test_who_shares_the_groups_is_told_from_who_has_none() -> None:
+    shares = {"m1": Share(0, (0, 2)), "m2": Share(1, (1,)), "m3": Share(None, ())}
+    told = encoded(Assignment("m1", A, shares, {"m1": "a:1"}, 3))
+    said = {"m1": SAID["a"], "m2": SAID["b"], "m3": Subscription(C, False, True, 5)}
+    members = [DescribedMember(name, encoded(each), told) for name, each in said.items()]
+    assert instances_of(members) == InstanceNames(("a:1", "b:1"), ("c:1",))
+    assert read_assignment(told) == Assignment("m1", A, shares, {"m1": "a:1"}, 3)
+    claim = Subscription(C, False, False, 5, {}, (3, 1), 2).claim()
+    assert claim == Claim(frozenset({1, 3}), 2, 5)
 
 
 def test_a_key_counts_by_what_it_is_and_not_by_where(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ async def test_the_first_is_active_and_stays_so_whoever_comes(settings: Settings
         assert first.is_active
         assert first.took_over == 1
         there = await asyncio.to_thread(list_instances, settings)
-        assert there.active == first.name
+        assert there.active == (first.name,)
         assert len(there.standby) == 2
 
 

@@ -22,7 +22,7 @@ from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told, lived, silences
 from tests.support.groups.emulated import Rebalancing, name
 from tests.support.kafka.topics import words_read
-from tests.support.service import Service, wait_for
+from tests.support.service import Service, caughtup, wait_for
 
 PARTITIONS = {"offsets.topic.num.partitions": "30"}
 HAND_OVERS = int(os.environ.get("HAND_OVERS", "100"))
@@ -171,15 +171,13 @@ def lose_one(fleet: Fleet, fault: Fault, *, seed: int) -> dict[str, float]:
     assert found.wrong(fleet.rebalancing.groups) == []
     assert lived(began, ends, lasted + DECIDED_SECONDS, judged) - found.at.keys() == set()
     silent = silences(found, began, ends, at)
-    # Groups of the others are told of all the time.
-    print(
-        f"{fault.__name__}: {_summary(silent, theirs)}; of others: {_summary(silent, silent.keys() - theirs)}"
-    )
+    of_others = _summary(silent, frozenset(silent) - theirs)
+    print(f"{fault.__name__}: {_summary(silent, theirs)}; of others: {of_others}")
     return {group: seconds for group, seconds in silent.items() if group in theirs}
 
 
-def _summary(silent: Mapping[str, float], groups: object) -> str:
-    times = [seconds for group, seconds in silent.items() if group in groups]  # type: ignore[operator]
+def _summary(silent: Mapping[str, float], groups: frozenset[str]) -> str:
+    times = [seconds for group, seconds in silent.items() if group in groups]
     if not times:
         return "none had anything to hear"
     median, worst = statistics.median(times), max(times)
@@ -196,9 +194,24 @@ def test_each_group_is_with_one_whoever_comes_and_goes(fleet: Fleet) -> None:
     print(f"seed {seed}")
     for number, fault in enumerate(FAULTS):
         lose_one(fleet, fault, seed=seed + number)
-    first, second = fleet.running
-    said = [line for line in first.unready().splitlines() or [first.unready()]]
-    print(said, first.log[-600:])
+    check_what_they_say(fleet)
+
+
+def check_what_they_say(fleet: Fleet) -> None:
+    """Check that each says who has how many partitions, and that one watches reassignments."""
+    count = int(PARTITIONS["offsets.topic.num.partitions"])
+    held = [int(service.value("offsets_held_partitions") or 0) for service in fleet.running]
+    assert sum(held) == count
+    assert max(held) - min(held) <= 1
+    wide = [one for one in fleet.running if "caughtup_reassignments" in one.metrics_text()]
+    assert len(wide) == 1
+    for own, service, other in zip(held, fleet.running, fleet.running[::-1], strict=True):
+        notice = next(one for one in service.page()["notices"] if one.startswith("shares: "))
+        assert f"this instance has {own} of {count} partitions" in notice
+        assert f":{other.process.pid} has {count - own}" in notice
+    directory = fleet.cluster.processes.directory
+    checked = caughtup("check", "--config", fleet.running[0].settings_file, directory=directory)
+    assert "share the groups" in " ".join(checked.out.split())
 
 
 @pytest.mark.thorough

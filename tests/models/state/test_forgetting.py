@@ -12,7 +12,7 @@ from caughtup.models.ids import CopyKey, TaskId
 from caughtup.models.records.keys import encode_copy
 from caughtup.models.records.movements import PartitionMovementRecord
 from caughtup.models.state.cluster import ClusterState
-from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting
+from caughtup.models.state.forgetting import GRACE_MS, Absences, Forgetting, drop_groups
 from caughtup.models.tasks.positions import TaskPosition
 from tests.support.decisions import recommendation_of, recommended_record
 from tests.support.groups.records import GROUP, START_MS, commit, group_tombstone
@@ -114,3 +114,24 @@ def test_a_movement_of_a_partition_that_does_not_move_is_forgotten() -> None:
     assert len(state.reassignment_events.on_their_way()) == 1
     forgetting.forget(START_MS + GRACE_MS)
     assert state.reassignment_events.on_their_way() == []
+
+
+def test_groups_that_another_instance_has_are_dropped_with_all_that_was_told_of_them() -> None:
+    state = told_of("other")
+    read(state, generation(7, *WARMING), commit(0, 5))
+    assert GROUP in state.applications
+    drop_groups(state, lambda group: group == GROUP, START_MS)
+    assert names(state) == {"other"}
+    assert state.group_names() == []
+    assert GROUP not in state.applications
+    assert list(state.applications.movement_events(START_MS)) == [], "nothing is called dropped"
+    drop_groups(state, lambda _: True, START_MS)
+    assert names(state) == set()
+
+
+def test_what_is_told_of_a_group_of_another_instance_is_left_out() -> None:
+    state = state_with_ends()
+    state.held.numbers = frozenset()
+    rates = {**RATES, "group": GROUP, "process": "p", "task": "0_1"}
+    catch_up_rates.apply_record(state, encode_copy(GROUP, "p", "0_1"), json.dumps(rates).encode())
+    assert names(state) == set()

@@ -76,7 +76,9 @@ def test_who_is_in_a_group_and_what_we_may_do_with_it(
         DescribedMember(member_id, base64.b64decode(said), base64.b64decode(given))
         for member_id, _, _, said, given in members
     )
-    assert decode_described_group(raw) == DescribedGroup(code, texts[2], expected, operations)
+    assert decode_described_group(raw) == DescribedGroup(
+        code, texts[2], expected, operations, texts[3]
+    )
 
 
 @thorough

@@ -1,0 +1,194 @@
+"""Who has which partitions of ``__consumer_offsets``, beside instances that elect one."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from caughtup.agents.election import agent as module
+from caughtup.agents.election import instances
+from caughtup.agents.election.agent import Election
+from caughtup.agents.election.instances import ServiceInstance
+from caughtup.agents.election.shared import SharedElection
+from caughtup.agents.errors import UserError
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.sharing import HeldPartitions
+
+SESSION_SECONDS = 2.0
+#: Those of the shared clusters.
+COUNT = 4
+ALL = frozenset(range(COUNT))
+_pids = itertools.count(1)
+
+
+class Sharer:
+    """An instance as far as its share goes, as if on a machine of its own."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.health, self.held = Health(), HeldPartitions()
+        self.has: frozenset[int] = frozenset()
+        self.slots: list[int] = []
+        self.took_again: list[frozenset[int]] = []
+        self.refuses = 0
+        instance = ServiceInstance("elsewhere", next(_pids), "another machine", 1)
+        self.name = instance.name
+        self.election = SharedElection(
+            settings,
+            self.health,
+            self.held,
+            self._take,
+            self._take_again,
+            self._give_up,
+            _nothing,
+            instance=instance,
+        )
+
+    async def _take(self, partitions: frozenset[int], slot: int) -> None:
+        if self.refuses:
+            self.refuses -= 1
+            raise UserError("cannot read the topics")
+        self.has |= partitions
+        self.held.numbers = self.has
+        self.slots.append(slot)
+
+    async def _take_again(self, partitions: frozenset[int], slot: int) -> None:
+        self.took_again.append(partitions)
+        self.slots.append(slot)
+
+    async def _give_up(self, partitions: frozenset[int]) -> None:
+        self.has -= partitions
+        self.held.numbers = self.has
+
+    @property
+    def publishes(self) -> bool:
+        return self.election.may_publish()
+
+
+async def _nothing() -> None:
+    return
+
+
+@pytest.fixture
+def settings(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(instances, "_SESSION_MS", int(SESSION_SECONDS * 1000))
+    monkeypatch.setattr(module, "_BEAT_SECONDS", 0.2)
+    return Settings(
+        bootstrap_servers=cluster.bootstrap_servers,
+        application_id=f"shared-{uuid.uuid4().hex[:8]}",
+        workers="shared",
+    )
+
+
+@asynccontextmanager
+async def sharing(settings: Settings) -> AsyncIterator[Sharer]:
+    sharer = Sharer(settings)
+    async with sharer.election:
+        yield sharer
+
+
+@asynccontextmanager
+async def electing(settings: Settings) -> AsyncIterator[tuple[Election, Health]]:
+    """An instance that knows of one active instance only, as of an earlier release."""
+    health = Health(ready=True)
+    instance = ServiceInstance("elsewhere", next(_pids), "another machine", 1)
+    async with Election(settings, health, _nothing, _nothing, instance=instance) as election:
+        yield election, health
+
+
+async def until(what: str, ask: Callable[[], object], seconds: float = 30.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not ask():  # noqa: ASYNC110 - nothing tells when it is so
+            await asyncio.sleep(0.02)
+
+
+async def test_each_partition_is_with_one_whoever_joins_and_leaves(settings: Settings) -> None:
+    async with sharing(settings) as first:
+        await until("the first has all", lambda: first.has == ALL and first.publishes)
+        async with sharing(settings) as second:
+            overlaps = 0
+
+            def is_even() -> bool:
+                nonlocal overlaps
+                overlaps += bool(first.has & second.has)
+                return len(first.has) == len(second.has) == COUNT // 2
+
+            await until("both have half", is_even)
+            assert overlaps == 0
+            assert first.has | second.has == ALL
+            assert (first.slots, second.slots[0]) == ([0], 1)
+            await until("both may publish", lambda: first.publishes and second.publishes)
+            assert f"{second.name} has 2" in str(first.health.shares)
+        await until("the first has all again", lambda: first.has == ALL)
+        assert first.health.broken is None
+
+
+async def test_what_cannot_be_taken_is_tried_again_and_said(settings: Settings) -> None:
+    sharer = Sharer(settings)
+    sharer.refuses = 2
+    async with sharer.election:
+        await until("it says why", lambda: "cannot read the topics" in str(sharer.health.standby))
+        assert not sharer.publishes
+        await until("it has all", lambda: sharer.has == ALL and sharer.publishes)
+
+
+async def test_alone_it_goes_on_after_it_was_removed_and_reads_back(settings: Settings) -> None:
+    async with sharing(settings) as only:
+        await until("it has all", lambda: only.publishes)
+        await only.election._member.remove([only.election._member.member_id])
+        await until("it reads back", lambda: only.took_again == [ALL])
+        await until("it may publish", lambda: only.publishes)
+        assert only.health.broken is None
+
+
+async def test_one_whose_part_is_anothers_after_it_was_removed_ends(settings: Settings) -> None:
+    async with sharing(settings) as first, sharing(settings) as second:
+        await until("both have half", lambda: len(first.has) == len(second.has) == COUNT // 2)
+        await until("both may publish", lambda: first.publishes and second.publishes)
+        silent = asyncio.Event()
+
+        async def beat() -> None:
+            await silent.wait()
+
+        first.election._member.beat = beat  # type: ignore[method-assign]
+        overlaps = 0
+
+        def taken_over() -> bool:
+            nonlocal overlaps
+            overlaps += first.publishes and second.has == ALL
+            return second.has == ALL
+
+        await until("the other has all", taken_over)
+        assert overlaps == 0
+        del first.election._member.beat
+        silent.set()
+        await until("it ends", lambda: first.health.broken is not None)
+        assert "others have its partitions" in str(first.health.broken)
+
+
+async def test_beside_one_that_elects_it_stands_by_and_has_all_afterwards(
+    settings: Settings,
+) -> None:
+    async with electing(settings) as (active, _):
+        await until("it is active", active.may_publish)
+        async with sharing(settings) as next_one:
+            await until("it stands by", lambda: "is active" in str(next_one.health.standby))
+            assert active.may_publish()
+            await active.stop()
+            await until("it has all", lambda: next_one.has == ALL and next_one.publishes)
+
+
+async def test_who_elects_is_refused_while_others_share(settings: Settings) -> None:
+    async with sharing(settings) as one:
+        await until("it has all", lambda: one.publishes)
+        async with electing(settings) as (late, health):
+            await until("it says why", lambda: "other workers" in str(health.standby))
+            assert not late.may_publish()
+            assert one.publishes
+            assert one.has == ALL
