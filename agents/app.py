@@ -146,6 +146,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
             hand_over.take_again,
             hand_over.give_up,
             lambda: publisher.flush(),
+            lambda: web.address,
         )
         if is_shared
         else Election(settings, health, elected, lambda: publisher.flush())

@@ -120,6 +120,12 @@ class Settings(StoreSettings, WatchingSettings):
         "machine's own names; *: any.",
         examples=[["caughtup.example.com"]],
     )
+    web_address: str | None = Field(
+        default=None,
+        description="The URL at which other instances that share the groups reach this one's page; "
+        "by default its web_host, or its host's name if it listens everywhere, with web_port.",
+        examples=["https://caughtup-0.caughtup:8080"],
+    )
     web_tls_certificate: Path | None = Field(
         default=None,
         description="A PEM file with a certificate; with it and its key, the service speaks TLS. "
@@ -253,7 +259,7 @@ class Settings(StoreSettings, WatchingSettings):
                 raise ValueError("HOST:PORT is expected, several separated by commas")
         return given
 
-    @field_validator("grafana_url", "docs_url", "otlp_endpoint")
+    @field_validator("grafana_url", "docs_url", "otlp_endpoint", "web_address")
     @classmethod
     def _are_web_addresses(cls, given: str | None) -> str | None:
         if given is not None and not _WEB_ADDRESS.fullmatch(given):

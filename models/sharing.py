@@ -116,15 +116,35 @@ def _even(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another instance: its name (host:pid), and the URL of its web port."""
+
+    name: str
+    address: str
+
+
 class HeldPartitions:
     """The partitions of ``__consumer_offsets`` whose groups this instance has.
 
-    ``count`` is the number of all partitions. By default, it has all.
+    ``count`` is the number of all partitions. By default, it has all (``numbers`` is None).
+    ``others`` maps each partition that was given to another instance to that instance.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.numbers: frozenset[int] | None = None
+        self.others: Mapping[int, Peer] = {}
+
+    def peers(self) -> list[Peer]:
+        """Return the other instances that have partitions, sorted by name."""
+        return sorted(set(self.others.values()), key=lambda peer: (peer.name, peer.address))
+
+    def peer_of(self, group: str) -> Peer | None:
+        """Return the other instance that has a group; None if this one has it, or none is known."""
+        if self.has_group(group) or self.count <= 0:
+            return None
+        return self.others.get(coordinator_partition(group, self.count))
 
     def has(self, number: int) -> bool:
         """Return whether the instance has a partition."""

@@ -28,7 +28,7 @@ from caughtup.agents.kafka.protocol.groups import (
 from caughtup.agents.kafka.protocol.membership import JoinGroupSettings
 from caughtup.agents.settings import Settings
 from caughtup.models.election import Candidate
-from caughtup.models.sharing import Claim, Share
+from caughtup.models.sharing import Claim, Peer, Share
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +125,8 @@ class Subscription(msgspec.Struct, frozen=True):
     """The subscription of an instance, as JSON in JoinGroup; see Candidate.
 
     ``settings``: a digest of each setting that all instances need alike; none of an earlier release.
-    ``partitions`` and ``slot``: see Claim; of instances that share the work.
+    ``partitions`` and ``slot``: see Claim; ``address``: the URL of its web port; all of instances
+    that share the work.
     """
 
     instance: ServiceInstance
@@ -135,6 +136,7 @@ class Subscription(msgspec.Struct, frozen=True):
     settings: dict[str, str] = {}
     partitions: tuple[int, ...] = ()
     slot: int | None = None
+    address: str = ""
 
     def candidate(self) -> Candidate:
         """Return this instance as a candidate of the election."""
@@ -149,13 +151,14 @@ class Assignment(msgspec.Struct, frozen=True):
     """The assignment of every member, as JSON in SyncGroup.
 
     It says which instance is active; or, if all share the work, which one led the group's last
-    rebalance, and what each member has: ``shares`` by member id, of ``count`` partitions.
+    rebalance, and what each member has: ``shares`` by member id, of ``count`` partitions. ``peers``
+    has their names and addresses.
     """
 
     member_id: str
     instance: ServiceInstance
     shares: dict[str, Share] = {}
-    names: dict[str, str] = {}
+    peers: dict[str, Peer] = {}
     count: int = 0
 
 

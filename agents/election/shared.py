@@ -33,7 +33,7 @@ from caughtup.agents.kafka.protocol.groups import find_coordinator
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.fenced import transactional_id
-from caughtup.models.sharing import HeldPartitions, Share, share_partitions, unclaimed_slots
+from caughtup.models.sharing import HeldPartitions, Peer, Share, share_partitions, unclaimed_slots
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,8 @@ class SharedElection(Election):
 
     ``take`` is awaited after this instance was given partitions, and repeated if it raises
     UserError; ``take_again`` after the group had removed this instance and gave it the same ones
-    again; ``give_up`` before others get them. ``held`` is what ``take`` and ``give_up`` change.
+    again; ``give_up`` before others get them. ``address`` returns the URL at which others reach this
+    instance's web port. ``held`` is what ``take`` and ``give_up`` change.
     While an instance of a release without shared work, or with ``workers = "active"``, is in the
     group, one instance has all partitions.
     """
@@ -78,10 +79,12 @@ class SharedElection(Election):
         take_again: Take,
         give_up: Callable[[frozenset[int]], Awaitable[None]],
         before_leaving: Callable[[], Awaitable[None]],
+        address: Callable[[], str] = str,
         clock: Callable[[], float] = time.monotonic,
         instance: ServiceInstance | None = None,
     ) -> None:
         super().__init__(settings, health, _nothing, before_leaving, clock, instance)
+        self._address = address
         self._held = held
         self._take, self._take_partitions_again, self._give_up = take, take_again, give_up
         #: What this instance says that it has: from when it is given until it was given up.
@@ -113,6 +116,7 @@ class SharedElection(Election):
             dict(self._others.own_settings),
             tuple(sorted(self._claimed)),
             self._slot,
+            self._address(),
         )
 
     def _must_report(self) -> bool:
@@ -131,9 +135,11 @@ class SharedElection(Election):
                 ids = [transactional_id(self._settings, slot) for slot in unclaimed_slots(claims)]
                 async with asyncio.timeout(_FENCING_SECONDS):
                     await asyncio.gather(*(_fence(cluster, one) for one in ids))
-        names = {member: each.instance.name for member, each in subscriptions.items()}
+        peers = {
+            member: Peer(each.instance.name, each.address) for member, each in subscriptions.items()
+        }
         own = self._member.member_id
-        return Assignment(own, self._instance, dict(sharing.shares), names, count)
+        return Assignment(own, self._instance, dict(sharing.shares), peers, count)
 
     async def _apply_result(self, result: Assignment) -> None:
         """Take what is new of this instance's share, and give up what is no longer in it."""
@@ -154,6 +160,12 @@ class SharedElection(Election):
             self._health.broken = f"the coordinator removed this instance from the group {self._group}, and others have its partitions"
             return
         self._held.count, self._slot = count, share.slot
+        self._held.others = {
+            number: result.peers.get(member, Peer(member, ""))
+            for member, theirs in sorted(result.shares.items())
+            if member != own
+            for number in theirs.partitions
+        }
         again = had or frozenset()
         gained, lost = given - self._claimed - again, self._claimed - given
         self._claimed |= given
@@ -202,7 +214,7 @@ class SharedElection(Election):
     def _say(self, result: Assignment) -> None:
         """Say who has what: on ``/ready``, and while this instance has nothing, as its reason."""
         others = [
-            f"{result.names.get(member, member)} has {len(share.partitions)}"
+            f"{_name(result, member)} has {len(share.partitions)}"
             for member, share in sorted(result.shares.items())
             if member != self._member.member_id
         ]
@@ -217,6 +229,10 @@ class SharedElection(Election):
             self._health.standby = why
         elif not self._held.numbers:
             self._health.standby = f"taking {_counted(self._claimed)} {of}"
+
+
+def _name(result: Assignment, member: str) -> str:
+    return result.peers[member].name if member in result.peers else member
 
 
 async def _nothing() -> None:

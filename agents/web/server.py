@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib.resources import files
@@ -93,6 +94,17 @@ class WebServer(Service):
         self._stand_in: StandIn | None = None
         #: The actual port, also if the setting is 0.
         self.port = settings.web_port
+
+    @property
+    def address(self) -> str:
+        """The URL at which other instances reach this one."""
+        settings = self._settings
+        if settings.web_address is not None:
+            return settings.web_address.rstrip("/")
+        everywhere = settings.web_host in ("", "0.0.0.0", "::")
+        host = socket.gethostname() if everywhere else settings.web_host
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{authority(host, self.port)}"
 
     async def on_start(self) -> None:
         """Listen. Raises OSError when the port is taken."""

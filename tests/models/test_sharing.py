@@ -10,6 +10,7 @@ from caughtup.models.sharing import (
     MOST_INSTANCES,
     Claim,
     HeldPartitions,
+    Peer,
     Share,
     share_partitions,
     unclaimed_slots,
@@ -113,5 +114,10 @@ def test_without_shares_an_instance_has_every_group() -> None:
     assert not held.has_group("orders"), "how many partitions there are is not known"
     held.count, held.numbers = COUNT, frozenset(range(COUNT))
     assert held.has_group("orders")
-    held.numbers = NONE
+    assert held.peer_of("orders") is None
+    held.numbers, other = NONE, Peer("b:1", "http://b:8080")
     assert not held.has_group("orders")
+    assert held.peer_of("orders") is None, "nobody has been given it"
+    held.others = dict.fromkeys(range(COUNT), other)
+    assert held.peer_of("orders") == other
+    assert held.peers() == [other]

@@ -22,7 +22,7 @@ from caughtup.agents.election.instances import (
 )
 from caughtup.agents.kafka.protocol.groups import DescribedMember
 from caughtup.agents.settings import Settings
-from caughtup.models.sharing import Claim, Share
+from caughtup.models.sharing import Claim, Peer, Share
 
 A, B, C = (ServiceInstance(host, 1, "place", 2) for host in "abc")
 SAID = {one.host: Subscription(one, active=False, caught_up=True, since_ms=3) for one in (A, B)}
@@ -61,11 +61,12 @@ def test_the_active_one_is_told_from_the_others() -> None:
 
 def test_who_shares_the_groups_is_told_from_who_has_none() -> None:
     shares = {"m1": Share(0, (0, 2)), "m2": Share(1, (1,)), "m3": Share(None, ())}
-    told = encoded(Assignment("m1", A, shares, {"m1": "a:1"}, 3))
+    peers = {"m1": Peer("a:1", "http://a:8080")}
+    told = encoded(Assignment("m1", A, shares, peers, 3))
     said = {"m1": SAID["a"], "m2": SAID["b"], "m3": Subscription(C, False, True, 5)}
     members = [DescribedMember(name, encoded(each), told) for name, each in said.items()]
     assert instances_of(members) == InstanceNames(("a:1", "b:1"), ("c:1",))
-    assert read_assignment(told) == Assignment("m1", A, shares, {"m1": "a:1"}, 3)
+    assert read_assignment(told) == Assignment("m1", A, shares, peers, 3)
     claim = Subscription(C, False, False, 5, {}, (3, 1), 2).claim()
     assert claim == Claim(frozenset({1, 3}), 2, 5)
 
