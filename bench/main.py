@@ -55,6 +55,10 @@ for origin, short_help in (
     ("caughtup.bench.restart:restart", "Measure the time from a stop or a SIGKILL to ready again."),
     ("caughtup.bench.scrape:scrape", "Measure /metrics with many group-partitions."),
     (
+        "caughtup.bench.shared:shared",
+        "Measure the CPU and memory of instances that share the groups.",
+    ),
+    (
         "caughtup.bench.stalls:stalls",
         "Show the verdicts on reassignments that fail, and how soon they come.",
     ),

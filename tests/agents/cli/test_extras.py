@@ -39,6 +39,7 @@ OF_A_CHECKOUT = [
     ["bench", "replay"],
     ["bench", "restart"],
     ["bench", "scrape"],
+    ["bench", "shared"],
     ["bench", "stalls"],
 ]
 #: Runs each in one interpreter that finds none of the extras' packages.
