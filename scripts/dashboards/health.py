@@ -151,7 +151,10 @@ def _instances() -> tuple[Any, ...]:
             "Instances that decide and publish: one, and for a moment none while another takes "
             "over; or all that share the groups, with the partitions that each has.",
             ("sum by (cluster) (caughtup_active{CLUSTER})", "{{cluster}}"),
-            ("caughtup_offsets_held_partitions{CLUSTER}", "partitions of {{instance}}"),
+            (
+                "sum by (instance) (caughtup_offsets_held_partitions{CLUSTER})",
+                "partitions of {{instance}}",
+            ),
             (
                 "max by (cluster) (caughtup_offsets_shared_partitions{CLUSTER})",
                 "partitions of {{cluster}}",
