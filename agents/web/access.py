@@ -157,6 +157,11 @@ class Token:
         self._reload()
         return hmac.compare_digest(_token_in(authorization), self._token)
 
+    def bearer(self) -> str:
+        """Return the Authorization header that holds the token."""
+        self._reload()
+        return f"Bearer {self._token.decode(errors='surrogateescape')}"
+
     def _reload(self) -> None:
         if not self._watched.changed():
             return

@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
@@ -27,6 +28,7 @@ from caughtup.agents.web.door.refusals import Malformed, Refusals
 from caughtup.agents.web.history import HistoryCharts
 from caughtup.agents.web.lines import Lines
 from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, requested_view
+from caughtup.agents.web.peers import Peers
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.served_metrics import ServedMetrics
 from caughtup.agents.web.stand_in import StandIn
@@ -89,6 +91,7 @@ class WebServer(Service):
         self._tls = web_tls(settings)
         token = settings.web_token_file
         self._token = None if token is None else Token(token, _PROBES)
+        self._peers = Peers(settings, state.held, self._token, self._refusals)
         self._runner: web.AppRunner | None = None
         self._listener: Listener | None = None
         self._stand_in: StandIn | None = None
@@ -109,11 +112,14 @@ class WebServer(Service):
     async def on_start(self) -> None:
         """Listen. Raises OSError when the port is taken."""
         settings = self._settings
-        hosts = AllowedHosts(settings.web_host, settings.web_allowed_hosts)
+        own = urlsplit(settings.web_address or "").hostname
+        names = (*settings.web_allowed_hosts, *([own] if own else []))
+        hosts = AllowedHosts(settings.web_host, names)
         connections = Connections(_PROBES, self._refusals)
         checks: list[Middleware] = [connections.check, hosts.check]
         if self._token is not None:
             checks.append(self._token.check)
+        checks.append(self._peers.check)
         self._runner = web.AppRunner(
             self._application(checks),
             access_log=None,
@@ -147,6 +153,7 @@ class WebServer(Service):
             self._listener.stop()
         if self._runner is not None:
             await self._runner.cleanup()
+        await self._peers.close()
 
     def _application(self, checks: Sequence[Middleware]) -> web.Application:
         app = web.Application(middlewares=checks)

@@ -33,6 +33,7 @@ _MESSAGES = {
 Many = Literal[
     "connections",
     "event streams",
+    "forwarded requests",
     "listings",
     "questions",
     "questions to the history",

@@ -1,0 +1,150 @@
+"""Requests about a group that another instance has: forwarded to that instance, and answered as by it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import ssl
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+from yarl import URL
+
+from caughtup.agents.process.fault_log import LogLimit
+from caughtup.agents.settings import Settings
+from caughtup.agents.web.addresses import is_loopback
+from caughtup.agents.web.answer import error_response, write_pieces
+from caughtup.agents.web.door.connections import connection_of
+from caughtup.agents.web.door.questions import Slots
+from caughtup.agents.web.door.refusals import Refusals
+from caughtup.models.sharing import HeldPartitions, Peer
+
+if TYPE_CHECKING:
+    from caughtup.agents.web.access import Token
+
+log = logging.getLogger(__name__)
+
+#: Marks a forwarded request: two instances may disagree for a moment about who has a group.
+FORWARDED = "Caughtup-Forwarded"
+_CONNECT_SECONDS, _READ_SECONDS = 2.0, 60.0
+_RETRY_SECONDS = 2
+#: Event streams are forwarded, too, of which an instance serves as many.
+_MOST_FORWARDED = 50
+_PIECE_BYTES = 1 << 16
+#: Whoever may join the group chooses an address: without user, path and query.
+_ADDRESS = re.compile(r"https?://[^\s/@?#\\]{1,300}", re.ASCII)
+#: The endpoints whose query names a group.
+_BY_QUERY = frozenset(
+    {"/api/lag", "/api/connect", "/api/configs", "/api/view", "/api/events", "/api/state"}
+)
+#: The headers that are passed on, to the other instance and back.
+_ASKED = (hdrs.ACCEPT, hdrs.ACCEPT_ENCODING)
+_ANSWERED = (
+    hdrs.CONTENT_TYPE,
+    hdrs.CONTENT_ENCODING,
+    hdrs.CONTENT_LENGTH,
+    hdrs.LINK,
+    hdrs.RETRY_AFTER,
+)
+
+
+class Peers:
+    """Forwards requests about one group to the instance that has it.
+
+    ``token`` is sent along: instances have the same. It goes over TLS, to loopback, or to wherever
+    this instance itself would have it sent without TLS.
+    """
+
+    def __init__(
+        self, settings: Settings, held: HeldPartitions, token: Token | None, refusals: Refusals
+    ) -> None:
+        self._certificate = settings.web_tls_certificate
+        self._held = held
+        self._token = token
+        self._slots = Slots("forwarded requests", refusals, _MOST_FORWARDED, _RETRY_SECONDS)
+        self._session: aiohttp.ClientSession | None = None
+        self._logged = LogLimit()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    @web.middleware
+    async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Forward a request about a group that another instance has; handle any other here."""
+        group = None if FORWARDED in request.headers else named_group(request)
+        peer = None if group is None else self._held.peer_of(group)
+        if peer is None:
+            return await handler(request)
+        if not _ADDRESS.fullmatch(peer.address):
+            return _unanswered(peer, "it has no web address: set web_address there")
+        with self._slots.taken(request):
+            return await self._forward(request, peer)
+
+    async def _forward(self, request: web.Request, peer: Peer) -> web.StreamResponse:
+        url = URL(f"{peer.address}{request.rel_url}", encoded=True)
+        headers = {FORWARDED: "1", **self._authorization(url)}
+        headers |= {str(name): request.headers[name] for name in _ASKED if name in request.headers}
+        response: web.StreamResponse | None = None
+        try:
+            async with self._client().request(
+                request.method, url, headers=headers, allow_redirects=False
+            ) as answer:
+                passed = {
+                    name: answer.headers[name] for name in _ANSWERED if name in answer.headers
+                }
+                response = web.StreamResponse(status=answer.status, headers=passed)
+                await response.prepare(request)
+                if request.method != hdrs.METH_HEAD:
+                    async for piece in answer.content.iter_chunked(_PIECE_BYTES):
+                        await write_pieces(response, piece)
+                return response
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            why = str(error) or type(error).__name__
+            if response is None or not response.prepared:
+                if (more := self._logged.more(peer.name)) is not None:
+                    log.warning("forwarding to %s: %s%s", peer.name, why, more)
+                return _unanswered(peer, why)
+            if (connection := connection_of(request)) is not None:
+                connection.cut()  # an orderly end would look like the end of the answer
+            return response
+
+    def _authorization(self, url: URL) -> dict[str, str]:
+        if self._token is None:
+            return {}
+        is_safe = url.scheme == "https" or self._certificate is None or is_loopback(url.host or "")
+        return {hdrs.AUTHORIZATION: self._token.bearer()} if is_safe else {}
+
+    def _client(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            tls = ssl.create_default_context()
+            if self._certificate is not None:  # instances often have the same
+                tls.load_verify_locations(cafile=self._certificate)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=tls, limit=_MOST_FORWARDED),
+                timeout=aiohttp.ClientTimeout(connect=_CONNECT_SECONDS, sock_read=_READ_SECONDS),
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+            )
+        return self._session
+
+
+def named_group(request: web.Request) -> str | None:
+    """Return the one group that a request is about, None if it is about none or several."""
+    if (group := request.match_info.get("group")) is not None:
+        return group
+    named = request.query.getall("group", []) if request.path in _BY_QUERY else []
+    return named[0] if len(set(named)) == 1 else None
+
+
+def _unanswered(peer: Peer, why: str) -> web.Response:
+    response = error_response(
+        503,
+        f"the instance {peer.name} has this group, and doesn't answer ({why}): ask it, or again",
+    )
+    response.headers[hdrs.RETRY_AFTER] = str(_RETRY_SECONDS)
+    return response

@@ -1,0 +1,137 @@
+"""An instance answers for a group that another has: as that one does, or with a reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from yarl import URL
+
+from caughtup.agents.process.health import Health
+from caughtup.agents.web.peers import FORWARDED, named_group
+from caughtup.models.sharing import Peer
+from tests.support.groups.records import GROUP
+from tests.support.observability.site import Site
+from tests.support.states import cluster_state, everything
+
+
+class Two(NamedTuple):
+    """An instance that has the groups, and one that has none."""
+
+    having: Site
+    other: Site
+
+    def given_to(self, address: str) -> None:
+        """Have the other know an address for all groups."""
+        self.other.state.held.others = {0: Peer("host:1", address)}
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    (path := tmp_path / "token").write_text("tell-nobody")
+    return path
+
+
+@pytest.fixture
+async def two(token: Path) -> AsyncIterator[Two]:
+    async with (
+        Site(everything(), Health(ready=True), web_token_file=token) as having,
+        Site(cluster_state(), Health(ready=True), web_token_file=token) as other,
+    ):
+        held = other.state.held
+        held.count, held.numbers = 1, frozenset()
+        pair = Two(having, other)
+        pair.given_to(having.url(""))
+        yield pair
+
+
+BEARER = {"Authorization": "Bearer tell-nobody"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/api/lag?group={GROUP}",
+        f"/api/lag?group={GROUP}&limit=2",
+        f"/api/view?group={GROUP}",
+        f"/api/configs?group={GROUP}",
+        f"/api/groups/{GROUP}/why",
+        f"/api/groups/{GROUP}/recent",
+        "/api/groups/no%2Fsuch%20one/why",
+        f"/api/groups/{GROUP}/safe?instances=x",
+    ],
+)
+async def test_it_answers_as_the_one_that_has_the_group(two: Two, path: str) -> None:
+    for method in ("GET", "HEAD"):
+        async with two.having.client.request(
+            method, URL(two.having.url(path), encoded=True), headers=BEARER
+        ) as expected:
+            body = await expected.read()
+        async with two.other.client.request(
+            method, URL(two.other.url(path), encoded=True), headers=BEARER
+        ) as answer:
+            assert answer.status == expected.status
+            assert answer.content_type == expected.content_type
+            assert answer.headers.get("Link") == expected.headers.get("Link")
+            assert await answer.read() == body
+
+
+async def test_events_are_passed_on_as_they_come(two: Two) -> None:
+    async with two.other.get(f"/api/events?group={GROUP}", headers=BEARER) as answer:
+        assert answer.status == 200
+        assert await answer.content.readline() == b"event: state\n"
+        data = await answer.content.readline()
+    assert json.loads(data.removeprefix(b"data: "))["view"] == "group"
+
+
+async def test_a_forwarded_request_is_not_forwarded_again(two: Two) -> None:
+    headers = {**BEARER, FORWARDED: "1"}
+    async with two.other.get(f"/api/lag?group={GROUP}", headers=headers) as answer:
+        assert (answer.status, await answer.read()) == (200, b"")
+
+
+async def test_without_the_token_nothing_is_forwarded(two: Two) -> None:
+    async with two.other.get(f"/api/lag?group={GROUP}") as answer:
+        assert answer.status == 401
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("http://127.0.0.1:1", "Cannot connect"),
+        ("", "set web_address"),
+        ("http://user:secret@127.0.0.1", "set web_address"),
+        ("file:///etc/passwd", "set web_address"),
+        ("http://127.0.0.1:1/path", "set web_address"),
+        (f"http://{'a' * 400}", "set web_address"),
+    ],
+)
+async def test_who_does_not_answer_is_named_with_the_reason(
+    two: Two, address: str, why: str
+) -> None:
+    two.given_to(address)
+    async with two.other.get(f"/api/lag?group={GROUP}", headers=BEARER) as answer:
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "2")
+        said = (await answer.json())["error"]
+    assert "the instance host:1 has this group" in said
+    assert why in said
+
+
+@pytest.mark.parametrize(
+    ("path", "group"),
+    [
+        ("/api/lag?group=a", "a"),
+        ("/api/lag?group=a&group=a", "a"),
+        ("/api/lag?group=a&group=b", None),
+        ("/api/lag", None),
+        ("/metrics?group=a", None),
+    ],
+)
+def test_a_request_is_about_one_group_or_none(path: str, group: str | None) -> None:
+    request: web.Request = make_mocked_request("GET", path)
+    assert named_group(request) == group
