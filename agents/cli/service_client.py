@@ -15,7 +15,7 @@ import msgspec
 from caughtup.agents.cli.service_answers import GroupAnswer, OverviewAnswer
 from caughtup.agents.cli.service_failures import not_there, refusal, unreachable
 from caughtup.agents.errors import NotThereError, UserError
-from caughtup.agents.web.addresses import is_loopback
+from caughtup.agents.web.addresses import MISSING, is_loopback
 from caughtup.agents.web.page.parts import WholeView
 from caughtup.models.rebalances.rebalance import CAUSES
 from caughtup.models.records.config_lines import ChangelogsLine, ConfigLine
@@ -205,6 +205,8 @@ class ServiceClient:
             connection.request("GET", self._path + path, headers=headers)
             answer = connection.getresponse()
             if answer.status == 200:
+                if missing := answer.headers.get(MISSING):
+                    click.echo(f"{self.url}: without the groups of {missing}: no answer", err=True)
                 return answer
             body = answer.read(1_000).decode(errors="replace")
         except (OSError, HTTPException) as error:

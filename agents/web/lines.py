@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterable, Iterator
 from contextlib import aclosing
 from itertools import islice
 
@@ -10,9 +10,11 @@ import msgspec
 from aiohttp import web
 
 from caughtup.agents.process.turns import in_turns
+from caughtup.agents.web.addresses import FORWARDED, MISSING
 from caughtup.agents.web.answer import error_response, parse_count, send_chunks, send_stream
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
+from caughtup.agents.web.peers import Peers
 from caughtup.models.records.fields import Part
 from caughtup.models.shown.applications import application_lines
 from caughtup.models.shown.connect import connect_lines
@@ -26,10 +28,13 @@ _LISTINGS, _MOST_LINES = 8, 10_000
 
 
 class Lines:
-    """Serves JSON lines, made from the state as they are sent."""
+    """Serves JSON lines, made from the state as they are sent, followed by those of other instances."""
 
-    def __init__(self, state: ClusterState, clock: Callable[[], int], refusals: Refusals) -> None:
+    def __init__(
+        self, state: ClusterState, clock: Callable[[], int], refusals: Refusals, peers: Peers
+    ) -> None:
         self._state = state
+        self._peers = peers
         self._clock = clock
         self._slots = Slots("listings", refusals, _LISTINGS, retry_seconds=5)
 
@@ -56,6 +61,8 @@ class Lines:
         self, request: web.Request, groups: list[str], known: Container[str]
     ) -> web.StreamResponse:
         """Answer with a page; its cursor is ``N:GROUP``: N lines of the group were sent before."""
+        if self._state.held.peers() and len(groups) != 1 and FORWARDED not in request.headers:
+            return error_response(400, "instances share the groups: name one group, or no limit")
         limit = parse_count(request.query.get("limit", str(_MOST_LINES)), _MOST_LINES)
         if limit is None:
             return error_response(400, f"say how many lines with ?limit=N, from 1 to {_MOST_LINES}")
@@ -80,7 +87,7 @@ class Lines:
             return await send_chunks(request, headers, chunks)
 
     async def _reassignments(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(request, self._reassignment_lines())
+        return await self._answer(request, self._reassignment_lines(), of_all=False)
 
     async def _transactions(self, request: web.Request) -> web.StreamResponse:
         return await self._answer(request, self._transaction_lines())
@@ -126,11 +133,19 @@ class Lines:
         self,
         request: web.Request,
         lines: Iterator[Part],
+        *,
+        of_all: bool = True,
     ) -> web.StreamResponse:
+        """Answer with lines; ``of_all``: followed by those of the other instances."""
         pieces = map(_line, lines)
         with self._slots.taken(request):
-            async with aclosing(in_turns(pieces)) as chunks:
-                return await send_stream(request, _KIND, chunks, self._failed)
+            if not of_all or not self._state.held.others:
+                async with aclosing(in_turns(pieces)) as chunks:
+                    return await send_stream(request, _KIND, chunks, self._failed)
+            async with self._peers.lines_for(request) as theirs:
+                headers = _KIND | ({MISSING: ", ".join(theirs.missing)} if theirs.missing else {})
+                async with aclosing(_one_after_the_other(in_turns(pieces), theirs.lines)) as chunks:
+                    return await send_stream(request, headers, chunks, self._failed)
 
     def _failed(self, error: Exception) -> None:
         self._state.faults.note(_FAULTS, "lines", error, self._clock())
@@ -157,6 +172,12 @@ class _Page:
                 self._left -= 1
                 sent += 1
                 yield _line(line)
+
+
+async def _one_after_the_other(*streams: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    for stream in streams:
+        async for chunk in stream:
+            yield chunk
 
 
 def _line(line: Part) -> bytes:

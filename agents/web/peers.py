@@ -1,11 +1,14 @@
-"""Requests about a group that another instance has: forwarded to that instance, and answered as by it."""
+"""Ask the other instances, if several share the groups: about a group of theirs, and for their lines."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import aiohttp
 from aiohttp import hdrs, web
@@ -14,7 +17,7 @@ from yarl import URL
 
 from caughtup.agents.process.fault_log import LogLimit
 from caughtup.agents.settings import Settings
-from caughtup.agents.web.addresses import is_loopback
+from caughtup.agents.web.addresses import FORWARDED, is_loopback
 from caughtup.agents.web.answer import error_response, write_pieces
 from caughtup.agents.web.door.connections import connection_of
 from caughtup.agents.web.door.questions import Slots
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Marks a forwarded request: two instances may disagree for a moment about who has a group.
-FORWARDED = "Caughtup-Forwarded"
 _CONNECT_SECONDS, _READ_SECONDS = 2.0, 60.0
 _RETRY_SECONDS = 2
 #: Event streams are forwarded, too, of which an instance serves as many.
@@ -50,8 +51,15 @@ _ANSWERED = (
 )
 
 
+class TheirLines(NamedTuple):
+    """The lines of the other instances, and the names of those that don't answer."""
+
+    lines: AsyncIterator[bytes]
+    missing: list[str]
+
+
 class Peers:
-    """Forwards requests about one group to the instance that has it.
+    """Forwards requests about one group to the instance that has it, and asks all for their lines.
 
     ``token`` is sent along: instances have the same. It goes over TLS, to loopback, or to wherever
     this instance itself would have it sent without TLS.
@@ -84,6 +92,51 @@ class Peers:
         with self._slots.taken(request):
             return await self._forward(request, peer)
 
+    @asynccontextmanager
+    async def lines_for(self, request: web.Request) -> AsyncIterator[TheirLines]:
+        """Ask all other instances what a request for lines asks for, unless one of them asks.
+
+        Each has answered when the context begins, or counts as missing. The lines are read one
+        instance after another, sorted by name; reading them raises ClientError if one breaks off.
+        """
+        peers = [] if FORWARDED in request.headers else self._held.peers()
+        async with AsyncExitStack() as stack:
+            asked = await asyncio.gather(*(self._ask(stack, request, peer) for peer in peers))
+            answers = [answer for answer in asked if answer is not None]
+            pairs = zip(peers, asked, strict=True)
+            missing = [peer.name for peer, answer in pairs if answer is None]
+
+            async def lines() -> AsyncIterator[bytes]:
+                for answer in answers:
+                    async for piece in answer.content.iter_chunked(_PIECE_BYTES):
+                        yield piece
+
+            yield TheirLines(lines(), missing)
+
+    async def _ask(
+        self, stack: AsyncExitStack, request: web.Request, peer: Peer
+    ) -> aiohttp.ClientResponse | None:
+        """Return an instance's answer, open until the stack ends; None if there is none."""
+        why = "it has no web address"
+        if _ADDRESS.fullmatch(peer.address):
+            url = URL(f"{peer.address}{request.rel_url}", encoded=True)
+            headers = {FORWARDED: "1", hdrs.ACCEPT_ENCODING: "identity", **self._authorization(url)}
+            try:
+                asked = self._client().get(url, headers=headers, allow_redirects=False)
+                answer = await stack.enter_async_context(asked)
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                why = str(error) or type(error).__name__
+            else:
+                if answer.status == web.HTTPOk.status_code:
+                    return answer
+                why = f"it answers {answer.status}"
+        self._note(peer, why)
+        return None
+
+    def _note(self, peer: Peer, why: str) -> None:
+        if (more := self._logged.more(peer.name)) is not None:
+            log.warning("asking %s: %s%s", peer.name, why, more)
+
     async def _forward(self, request: web.Request, peer: Peer) -> web.StreamResponse:
         url = URL(f"{peer.address}{request.rel_url}", encoded=True)
         headers = {FORWARDED: "1", **self._authorization(url)}
@@ -105,8 +158,7 @@ class Peers:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             why = str(error) or type(error).__name__
             if response is None or not response.prepared:
-                if (more := self._logged.more(peer.name)) is not None:
-                    log.warning("forwarding to %s: %s%s", peer.name, why, more)
+                self._note(peer, why)
                 return _unanswered(peer, why)
             if (connection := connection_of(request)) is not None:
                 connection.cut()  # an orderly end would look like the end of the answer

@@ -170,7 +170,7 @@ class WebServer(Service):
         questions = Questions(
             "questions", refusals, most=_PLAYED, wait_seconds=_PLAYED_SECONDS, retry_seconds=5
         )
-        Lines(state, clock, refusals).add_routes(app)
+        Lines(state, clock, refusals, self._peers).add_routes(app)
         WhatIfEndpoints(state, clock, questions).add_routes(app)
         causes = Questions(
             "questions", refusals, most=_ASKED, wait_seconds=_PLAYED_SECONDS, retry_seconds=5

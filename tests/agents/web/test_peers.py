@@ -13,7 +13,8 @@ from aiohttp.test_utils import make_mocked_request
 from yarl import URL
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.web.peers import FORWARDED, named_group
+from caughtup.agents.web.addresses import FORWARDED, MISSING
+from caughtup.agents.web.peers import named_group
 from caughtup.models.sharing import Peer
 from tests.support.groups.records import GROUP
 from tests.support.observability.site import Site
@@ -93,6 +94,35 @@ async def test_a_forwarded_request_is_not_forwarded_again(two: Two) -> None:
     headers = {**BEARER, FORWARDED: "1"}
     async with two.other.get(f"/api/lag?group={GROUP}", headers=headers) as answer:
         assert (answer.status, await answer.read()) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["/api/lag", "/api/connect", "/api/configs", "/api/transactions"])
+async def test_lines_are_those_of_all_instances(two: Two, path: str) -> None:
+    async with two.having.get(path, headers=BEARER) as expected:
+        lines = await expected.read()
+    async with two.other.get(path, headers=BEARER) as answer:
+        assert MISSING not in answer.headers
+        assert await answer.read() == lines
+    async with two.other.get(path, headers={**BEARER, FORWARDED: "1"}) as answer:
+        assert await answer.read() == b""
+
+
+async def test_several_groups_are_asked_of_all(two: Two) -> None:
+    async with two.other.get(f"/api/lag?group={GROUP}&group=plain", headers=BEARER) as answer:
+        found = {json.loads(line)["group"] for line in (await answer.read()).splitlines()}
+    assert found == {GROUP, "plain"}
+
+
+async def test_the_part_of_an_instance_that_does_not_answer_is_named(two: Two) -> None:
+    two.given_to("http://127.0.0.1:1")
+    async with two.other.get("/api/lag", headers=BEARER) as answer:
+        assert (answer.status, answer.headers[MISSING]) == (200, "host:1")
+
+
+async def test_pages_of_all_instances_are_refused(two: Two) -> None:
+    async with two.other.get("/api/lag?limit=5", headers=BEARER) as answer:
+        assert answer.status == 400
+        assert "name one group" in (await answer.json())["error"]
 
 
 async def test_without_the_token_nothing_is_forwarded(two: Two) -> None:
