@@ -6,10 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from caughtup.agents.clock import now_ms
 from caughtup.agents.kept_channel import KeptChannel, Wakeup
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.process.health import Health
+from caughtup.agents.process.turns import done_in_turns
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.publisher import Publisher
@@ -119,9 +119,8 @@ class HandOver:
         """Forget partitions' groups, and return once nothing more is written about them."""
         self._held.numbers = (self._held.numbers or frozenset()) - partitions
         await self._log_reader.stop_reading(partitions)
-        drop_groups(self._state, self._of(partitions), now_ms())
         async with self._turn:  # what was decided before is written
-            pass
+            await done_in_turns(drop_groups(self._state, self._of(partitions)))
         waiting = 0.0
         while not self._is_idle() and waiting < _PATIENCE_SECONDS:
             await asyncio.sleep(_PAUSE_SECONDS)

@@ -114,11 +114,10 @@ def _measured(
             rest = fleet.cores(seconds)
             with _committing(stage, load, turns):
                 time.sleep(_FLOWING_SECONDS)
-                before = fleet.read()
+                before, began = fleet.read(), time.monotonic()
                 live = fleet.cores(seconds)
-                read = [
-                    (now - then) / seconds for now, then in zip(fleet.read(), before, strict=True)
-                ]
+                after, lasted = fleet.read(), time.monotonic() - began
+                read = [(now - then) / lasted for now, then in zip(after, before, strict=True)]
             turns += int((seconds + 2 * _FLOWING_SECONDS) * load.a_second / load.active) + 2
             held = fleet.held()
             for number, process in enumerate(fleet.processes):

@@ -327,6 +327,19 @@ class CommitTable:
             self._partitions.pop(topic, None)
         self.topic_ids.sweep(self.columns, len(emptied))
 
+    def forget_group(self, group: str) -> None:
+        """Remove all commits of a group, and all that only they used."""
+        heads = list(self.row_index.of_group(group))
+        for head in heads:
+            _, rows = self.committed_rows(head)
+            self.forget_steps(rows)
+            self.columns.offset[rows] = NO_OFFSET
+            self.row_index.counts[head] = 0
+        for topic in self.row_index.remove(heads):
+            self._partitions.pop(topic, None)
+        self.topic_ids.sweep(self.columns, len(heads))
+        self.note([group])
+
     def _partitions_of(self, topic: str, numbers: list[int]) -> list[TopicPartition]:
         """Return partitions of a topic, each the same object every time if they are close."""
         known = self._partitions.setdefault(topic, [])

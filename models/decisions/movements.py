@@ -7,7 +7,7 @@ after a restart, when the published events have been read back.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -95,9 +95,9 @@ class MovementLog:
                     yield changed(known.open.pop(key), event="dropped", at_ms=at_ms, why=why)
                 del self._plans[group, plan]
 
-    def forget(self, group: str) -> None:
-        """Remove a group's movements without an event: another instance goes on with them."""
-        for key in [key for key in self._plans if key[0] == group]:
+    def forget(self, of: Callable[[str], bool]) -> None:
+        """Remove groups' movements without an event: another instance goes on with them."""
+        for key in [key for key in self._plans if of(key[0])]:
             del self._plans[key]
 
     def on_their_way(self, group: str, plan: Plan) -> list[TaskMovementRecord]:

@@ -6,10 +6,9 @@ kept for ``GRACE_MS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Generator, Hashable
 from typing import Generic, TypeVar
 
-from caughtup.models.commits.applying import made_commits
 from caughtup.models.ids import TopicPartition
 from caughtup.models.state.cluster import ClusterState
 
@@ -41,8 +40,8 @@ class Absences(Generic[Subject]):
         return [one for one, since in self._since_ms.items() if now_ms - since >= GRACE_MS]
 
 
-def drop_groups(state: ClusterState, of: Callable[[str], bool], now_ms: int) -> None:
-    """Remove all that is known of these groups, at a time (ms): another instance goes on with them."""
+def drop_groups(state: ClusterState, of: Callable[[str], bool]) -> Generator[None, None, None]:
+    """Remove all that is known of these groups, one in each step: another instance goes on with them."""
     applications = state.applications
     known = {
         *state.group_names(),
@@ -54,11 +53,9 @@ def drop_groups(state: ClusterState, of: Callable[[str], bool], now_ms: int) -> 
     }
     dropped = sorted(group for group in known if of(group))
     for group in dropped:
-        gone = made_commits(group, dict.fromkeys(state.commits.last(group).partitions), 0)
-        state.apply_commits(gone, now_ms)
+        state.commits.forget_group(group)
         state.groups.forget(group)
         applications.forget(group)
-        applications.movements.forget(group)
         applications.rebalance_ends.pop(group, None)
         state.connect.forget(group)
         state.spark.forget(group)
@@ -66,6 +63,8 @@ def drop_groups(state: ClusterState, of: Callable[[str], bool], now_ms: int) -> 
         state.rates.forget(group)
         state.set_aside.forget(group)
         state.kept_records.pop(group, None)
+        yield
+    applications.movements.forget(of)
     applications.forget_records(dropped)
     state.forget_all_but(set(state.group_names()))
 

@@ -253,6 +253,10 @@ class Service:
         state: dict[str, Any] = json.loads(self._get("api/state"))
         return state
 
+    def lines(self, path: str) -> list[dict[str, Any]]:
+        """Return the JSON lines at a path."""
+        return [json.loads(line) for line in self._get(path).splitlines()]
+
     def connect(self, group: str) -> dict[str, list[dict[str, Any]]]:
         """Return the lines of a group's ``/api/connect``, by kind."""
         lines: dict[str, list[dict[str, Any]]] = {}

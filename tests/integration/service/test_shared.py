@@ -209,6 +209,12 @@ def check_what_they_say(fleet: Fleet) -> None:
         notice = next(one for one in service.page()["notices"] if one.startswith("shares: "))
         assert f"this instance has {own} of {count} partitions" in notice
         assert f":{other.process.pid} has {count - own}" in notice
+    groups = sorted(fleet.rebalancing.groups)
+    for service in fleet.running:
+        for group in groups:
+            lines = service.lines(f"api/lag?group={group}")
+            assert {line["group"] for line in lines} == {group}
+        assert {line["group"] for line in service.lines("api/lag")} >= {*groups}
     directory = fleet.cluster.processes.directory
     checked = caughtup("check", "--config", fleet.running[0].settings_file, directory=directory)
     assert "share the" in checked.out

@@ -120,12 +120,15 @@ def test_groups_that_another_instance_has_are_dropped_with_all_that_was_told_of_
     state = told_of("other")
     read(state, generation(7, *WARMING), commit(0, 5))
     assert GROUP in state.applications
-    drop_groups(state, lambda group: group == GROUP, START_MS)
+    for _ in drop_groups(state, lambda group: group == GROUP):
+        pass
     assert names(state) == {"other"}
     assert state.group_names() == []
     assert GROUP not in state.applications
     assert list(state.applications.movement_events(START_MS)) == [], "nothing is called dropped"
-    drop_groups(state, lambda _: True, START_MS)
+    for _ in drop_groups(state, lambda _: True):
+        pass
+    assert len(state.commits) == 0
     assert names(state) == set()
 
 
