@@ -106,7 +106,7 @@ def _even(
         owned = [
             TopicPartition(CONSUMER_OFFSETS, number)
             for number in sorted(claims[member].partitions)
-            if number < count
+            if 0 <= number < count
         ]
         members[member] = ConsumerMember(topic, owned=owned, generation=0, joined_generation=0)
     assigned = assign_sticky(ConsumerGroup(members, {CONSUMER_OFFSETS: count}))

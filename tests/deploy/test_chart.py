@@ -173,6 +173,20 @@ def test_the_settings_arrive_in_the_service(tmp_path: Path) -> None:
     assert settings_of(MINIMAL, tmp_path).kafka == {}
 
 
+def test_pods_that_share_the_groups_know_each_others_addresses() -> None:
+    def variables(**settings: object) -> dict[str, Any]:
+        values = {"settings": {"bootstrap_servers": "kafka:9092", **settings}}
+        (container,) = one("Deployment", values)["spec"]["template"]["spec"]["containers"]
+        return {one["name"]: one for one in container["env"]}
+
+    assert "CAUGHTUP_WEB_ADDRESS" not in variables()
+    assert "CAUGHTUP_WEB_ADDRESS" not in variables(workers="active")
+    shared = variables(workers="shared")
+    assert list(shared)[-2:] == ["POD_IP", "CAUGHTUP_WEB_ADDRESS"], "the first is known by then"
+    assert shared["POD_IP"]["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+    assert shared["CAUGHTUP_WEB_ADDRESS"]["value"] == "http://$(POD_IP):8080"
+
+
 def test_it_is_asked_by_its_names_inside_the_cluster(tmp_path: Path) -> None:
     settings = settings_of(EVERYTHING, tmp_path)
     assert settings.web_host == "0.0.0.0"

@@ -70,6 +70,11 @@ def test_only_what_nobody_claimed_is_orphaned() -> None:
     ]
 
 
+def test_a_claim_of_what_is_no_partition_keeps_nothing_from_anybody() -> None:
+    shared = share_partitions(claims(a=Claim(frozenset({-1, 4, 10**12}), -7, 1)), 4)
+    assert shared.shares == {"a": Share(0, (0, 1, 2, 3))}
+
+
 def test_more_instances_than_slots_stand_by() -> None:
     many, _ = settle({f"m{n:02}": Claim(NONE, None, n) for n in range(MOST_INSTANCES + 3)})
     without = [member for member, one in many.items() if one.slot is None]
