@@ -26,6 +26,7 @@ from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.records.keys import decode_line
 from caughtup.models.records.lag_lines import Line, encode
 from caughtup.models.records.topics import LAG
+from caughtup.models.sharing import HeldPartitions
 from caughtup.models.shown.lag import copy_lines, partition_lines
 from caughtup.models.state.cluster import ClusterState
 
@@ -125,7 +126,7 @@ class LagTopic(Service):
         written: dict[str, dict[bytes, int]] = {}
         for key, value in read_service_topic(self._settings, self._state, LAG, Progress()):
             with isolated_record(self._state, LAG, key):
-                _restore(written, key, value)
+                _restore(written, key, value, self._state.held)
         return written
 
     async def _round(self, producer: Producer) -> bool:
@@ -247,10 +248,20 @@ def _mark(value: bytes) -> int:
     return hash(_AGE.sub(b"", value, 1))
 
 
-def _restore(written: dict[str, dict[bytes, int]], key: bytes | None, value: bytes | None) -> None:
-    """Add a record that was read back. Raises RefusedError for a malformed key."""
+def _restore(
+    written: dict[str, dict[bytes, int]],
+    key: bytes | None,
+    value: bytes | None,
+    held: HeldPartitions,
+) -> None:
+    """Add a record that was read back, of a group that this instance has.
+
+    Raises RefusedError for a malformed key.
+    """
     group = decode_line(key)
     assert key is not None  # decode_line refuses None
+    if not held.has_group(group):
+        return
     if value is None:
         written.get(group, {}).pop(key, None)
     else:
