@@ -53,9 +53,9 @@ class Decided:
     def counts(self) -> Counter[str]:
         """Return the number of decisions by result."""
         found: Counter[str] = Counter()
-        for sample in self.service.metrics():
+        for sample in self.service.metrics("group_decisions_total"):
             labels = sample.labels
-            if sample.name == "caughtup_group_decisions_total" and labels["group"] == self.group:
+            if labels["group"] == self.group:
                 found[labels["result"]] += int(sample.value)
         return found
 
