@@ -226,11 +226,7 @@ class Service:
     def value(self, name: str, **labels: object) -> float | None:
         """Return the only sample of ``caughtup_NAME`` with these labels; None if there is none."""
         wanted = {label: str(value) for label, value in labels.items()}.items()
-        found = [
-            sample.value
-            for sample in self.metrics(name)
-            if wanted <= sample.labels.items()
-        ]
+        found = [sample.value for sample in self.metrics(name) if wanted <= sample.labels.items()]
         assert len(found) < 2, (name, labels, found)
         return found[0] if found else None
 
@@ -245,9 +241,7 @@ class Service:
 
         def total() -> float | None:
             found = [
-                sample.value
-                for sample in self.metrics(name)
-                if wanted <= sample.labels.items()
+                sample.value for sample in self.metrics(name) if wanted <= sample.labels.items()
             ]
             return sum(found) if found else None
 
