@@ -44,9 +44,7 @@ _WORKERS = (
     "-Dspark.python.daemon.module=tests.support.pipelines.python_workers",
     f"-Dspark.executorEnv.PYTHONPATH={_ROOT}",
 )
-#: Spark loads some 20,000 classes: to verify the bytecode of its jars takes a sixth of its start.
-_TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
-_OPTIONS = (*QUICK_START, *_TRUSTED, *(() if " " in str(_ROOT) else _WORKERS))
+_OPTIONS = QUICK_START if " " in str(_ROOT) else (*QUICK_START, *_WORKERS)
 
 # What Spark's JVMs are told: a test's is over before compiling it for speed has paid.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(_OPTIONS))

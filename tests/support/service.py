@@ -43,7 +43,7 @@ def wait_for(what: str, ask: Callable[[], _Seen | None], seconds: float = SECOND
         waited = time.monotonic() - began
         assert waited < seconds, f"after {seconds:.0f} s still not: {what}"
         # What takes long is asked less often: each answer costs who gives it.
-        time.sleep(0.05 if waited < 1 else 0.1 if waited < 5 else 0.2)
+        time.sleep(0.05 if waited < 1 else 0.1)
     return seen
 
 
