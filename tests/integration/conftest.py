@@ -32,9 +32,9 @@ def shared_cluster() -> Iterator[EmbeddedCluster]:
     """One cluster for all files that tests/conftest.py deals to a worker together.
 
     It ends where a worker goes on to other folders: brokers that nobody asks take a twentieth of a
-    processor, a third of it for followers' fetches, which find nothing twice a second by default.
+    processor.
     """
-    with EmbeddedCluster(2, broker_properties={"replica.fetch.wait.max.ms": "2000"}) as cluster:
+    with EmbeddedCluster(nodes=2) as cluster:
         yield cluster
 
 
