@@ -40,11 +40,8 @@ def java_command(
     logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING)
     everything = os.pathsep.join(part for part in (kafka or classpath(), extra_classpath) if part)
-    archive = class_archive()
     arguments = (
-        *QUICK_START,
-        # An archive of another Java or of other jars is silently ignored.
-        *((f"-XX:SharedArchiveFile={archive}", *_SILENT) if archive.exists() else ()),
+        *quick_start(),
         f"-Xmx{heap_megabytes}m",
         # Native libraries are unpacked there, and would stay in /tmp when the process is killed.
         f"-Djava.io.tmpdir={directory}",
@@ -56,6 +53,17 @@ def java_command(
     argument_file = directory / f"java-{heap_megabytes}m.arguments"
     argument_file.write_text("".join(f"{_argument(argument)}\n" for argument in arguments))
     return [os.fspath(find_java().program), f"@{argument_file}"]
+
+
+def quick_start() -> tuple[str, ...]:
+    """Return QUICK_START and, if there is one, the archive of Kafka's classes.
+
+    The archive serves a class path that begins with Kafka's; with any other, of another Java or of
+    other jars, it is silently ignored. Raises JavaMissing or JarsUnavailable.
+    """
+    archive = class_archive()
+    taken = (f"-XX:SharedArchiveFile={archive}", *_SILENT) if archive.exists() else ()
+    return (*QUICK_START, *taken)
 
 
 def class_archive() -> Path:

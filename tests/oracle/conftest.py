@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from caughtup.pipelines.java.find import QUICK_START, find_java
+from caughtup.pipelines.java.command_lines import quick_start
+from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
 from tests.support.oracles import Oracle, compiled_java, running_oracle
 from tests.support.sizes import SCENARIOS_A_DAY
@@ -96,7 +97,7 @@ def jvm() -> Iterator[Any]:
     port, token, process = launch_gateway(
         classpath=classpath(),
         java_path=str(find_java().program),
-        javaopts=[*QUICK_START, QUIET],
+        javaopts=[*quick_start(), QUIET],
         die_on_exit=True,
         return_proc=True,
         enable_auth=True,

@@ -12,7 +12,8 @@ from typing import Any
 
 from caughtup.followers.kafka_streams.jar import NAME, SOURCES, build_jar
 from caughtup.pipelines.java import compiling
-from caughtup.pipelines.java.find import QUICK_START, find_java
+from caughtup.pipelines.java.command_lines import quick_start
+from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
 
 _PIPE = Path(__file__).with_name("java") / "Pipe.java"
@@ -56,7 +57,7 @@ def follower_jar() -> Path:
 def running_oracle(name: str, *path: Path, kafka: str | None = None) -> Iterator[Oracle]:
     """Run a class with Kafka's jars and others on its class path inside the context."""
     whole = os.pathsep.join((kafka or classpath(), *map(str, path)))
-    command = [str(find_java().program), *QUICK_START, _QUIET, "-cp", whole, name]
+    command = [str(find_java().program), *quick_start(), _QUIET, "-cp", whole, name]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

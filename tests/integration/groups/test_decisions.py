@@ -19,7 +19,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
-from caughtup.pipelines.java.find import QUICK_START, find_java
+from caughtup.pipelines.java.command_lines import quick_start
+from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
 from tests.integration.conftest import MakeTopic
 from tests.integration.groups.test_explain import MEMBERS, java_members, librdkafka_members
@@ -53,9 +54,9 @@ class Decided:
     def counts(self) -> Counter[str]:
         """Return the number of decisions by result."""
         found: Counter[str] = Counter()
-        for sample in self.service.metrics():
+        for sample in self.service.metrics("group_decisions_total"):
             labels = sample.labels
-            if sample.name == "caughtup_group_decisions_total" and labels["group"] == self.group:
+            if labels["group"] == self.group:
                 found[labels["result"]] += int(sample.value)
         return found
 
@@ -94,7 +95,7 @@ def coordinated_java_members(
 ) -> Iterator[Callable[[list[str]], None]]:
     """Run members on the new protocol in Java's client; yield what subscribes them otherwise."""
     path = os.pathsep.join((classpath(), str(compiled_java([MEMBERS]))))
-    command = [str(find_java().program), *QUICK_START, "-cp", path, "oracles.GroupMembers"]
+    command = [str(find_java().program), *quick_start(), "-cp", path, "oracles.GroupMembers"]
     given = [cluster.bootstrap_servers, group, assignor, ",".join(topics), str(count), "consumer"]
     with subprocess.Popen(
         [*command, *given], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

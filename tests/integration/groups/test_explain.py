@@ -23,7 +23,8 @@ from confluent_kafka import Consumer, Producer
 
 from caughtup.agents.main import main
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.pipelines.java.find import QUICK_START, find_java
+from caughtup.pipelines.java.command_lines import quick_start
+from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
 from tests.integration.conftest import MakeTopic
 from tests.support.oracles import compiled_java
@@ -45,7 +46,7 @@ def java_members(
     path = os.pathsep.join((classpath(), str(compiled_java([MEMBERS]))))
     names = {"range": "Range", "roundrobin": "RoundRobin", "sticky": "Sticky"}
     name = f"org.apache.kafka.clients.consumer.{names.get(assignor, 'CooperativeSticky')}Assignor"
-    command = [str(find_java().program), *QUICK_START, "-cp", path, "oracles.GroupMembers"]
+    command = [str(find_java().program), *quick_start(), "-cp", path, "oracles.GroupMembers"]
     arguments = [cluster.bootstrap_servers, group, name, ",".join(topics), "2"]
     with subprocess.Popen(
         [*command, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
