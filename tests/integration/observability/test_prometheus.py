@@ -15,11 +15,14 @@ from tests.support.observability.scene import SECONDS, Scene
 #: Two scrapes lie within it.
 RATE_INTERVAL = "10s"
 #: What is not in this scene: a Connect group, whose panels test_connect_dashboard.py has, a group that
-#: rebalances without end, and one of consumers (tests/integration/groups).
+#: rebalances without end, one of consumers (tests/integration/groups), and instances that share the
+#: groups (tests/integration/service/test_shared.py).
 ELSEWHERE = (
     "caughtup_connect_",
     "caughtup_group_storm_rebalances",
     "caughtup_group_decisions_total",
+    "caughtup_offsets_held_partitions",
+    "caughtup_offsets_shared_partitions",
 )
 PANELS = [
     pytest.param(target, id=f"{uid} {panel['title']} {target['refId']}")

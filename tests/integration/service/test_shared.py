@@ -24,7 +24,8 @@ from tests.support.groups.emulated import Rebalancing, name
 from tests.support.kafka.topics import words_read
 from tests.support.service import Service, caughtup, wait_for
 
-PARTITIONS = {"offsets.topic.num.partitions": "30"}
+#: A multiple of the usual 4, so that emulated groups keep to partitions of their own (see ``name``).
+PARTITIONS = {"offsets.topic.num.partitions": "32"}
 HAND_OVERS = int(os.environ.get("HAND_OVERS", "100"))
 #: A session, and what a machine needs that is busy with other tests.
 TAKEN_OVER_SECONDS, GONE_SECONDS, HEARD_SECONDS = 40.0, 40.0, 40.0
