@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 2.0, 60.0
+#: From asking for lines to the first byte: whoever asked waits for the slowest instance.
+_BEGIN_SECONDS = 5.0
 _RETRY_SECONDS = 2
 #: Event streams are forwarded, too, of which an instance serves as many.
 _MOST_FORWARDED = 50
@@ -87,10 +89,11 @@ class Peers:
         peer = None if group is None else self._held.peer_of(group)
         if peer is None:
             return await handler(request)
-        if not _ADDRESS.fullmatch(peer.address):
+        url = _url(request, peer)
+        if url is None:
             return _unanswered(peer, "it has no web address: set web_address there")
         with self._slots.taken(request):
-            return await self._forward(request, peer)
+            return await self._forward(request, peer, url)
 
     @asynccontextmanager
     async def lines_for(self, request: web.Request) -> AsyncIterator[TheirLines]:
@@ -118,12 +121,12 @@ class Peers:
     ) -> aiohttp.ClientResponse | None:
         """Return an instance's answer, open until the stack ends; None if there is none."""
         why = "it has no web address"
-        if _ADDRESS.fullmatch(peer.address):
-            url = URL(f"{peer.address}{request.rel_url}", encoded=True)
+        if (url := _url(request, peer)) is not None:
             headers = {FORWARDED: "1", hdrs.ACCEPT_ENCODING: "identity", **self._authorization(url)}
             try:
                 asked = self._client().get(url, headers=headers, allow_redirects=False)
-                answer = await stack.enter_async_context(asked)
+                async with asyncio.timeout(_BEGIN_SECONDS):
+                    answer = await stack.enter_async_context(asked)
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 why = str(error) or type(error).__name__
             else:
@@ -137,8 +140,7 @@ class Peers:
         if (more := self._logged.more(peer.name)) is not None:
             log.warning("asking %s: %s%s", peer.name, why, more)
 
-    async def _forward(self, request: web.Request, peer: Peer) -> web.StreamResponse:
-        url = URL(f"{peer.address}{request.rel_url}", encoded=True)
+    async def _forward(self, request: web.Request, peer: Peer, url: URL) -> web.StreamResponse:
         headers = {FORWARDED: "1", **self._authorization(url)}
         headers |= {str(name): request.headers[name] for name in _ASKED if name in request.headers}
         response: web.StreamResponse | None = None
@@ -191,6 +193,17 @@ def named_group(request: web.Request) -> str | None:
         return group
     named = request.query.getall("group", []) if request.path in _BY_QUERY else []
     return named[0] if len(set(named)) == 1 else None
+
+
+def _url(request: web.Request, peer: Peer) -> URL | None:
+    """Return where an instance is to be asked what a request asks; None without a valid address."""
+    if not _ADDRESS.fullmatch(peer.address):
+        return None
+    try:
+        base = URL(peer.address)
+        return URL(f"{peer.address}{request.rel_url}", encoded=True) if base.host else None
+    except ValueError:  # a port that is none, a bracket without another
+        return None
 
 
 def _unanswered(peer: Peer, why: str) -> web.Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from aiohttp.test_utils import make_mocked_request
 from yarl import URL
 
 from caughtup.agents.process.health import Health
+from caughtup.agents.web import peers
 from caughtup.agents.web.addresses import FORWARDED, MISSING
 from caughtup.agents.web.peers import named_group
 from caughtup.models.sharing import Peer
@@ -119,6 +121,26 @@ async def test_the_part_of_an_instance_that_does_not_answer_is_named(two: Two) -
         assert (answer.status, answer.headers[MISSING]) == (200, "host:1")
 
 
+async def test_the_part_of_an_instance_that_is_silent_is_named(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "_BEGIN_SECONDS", 0.2)
+    gone = asyncio.Event()
+
+    async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await gone.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    two.given_to(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    try:
+        async with two.other.get("/api/lag", headers=BEARER) as answer:
+            assert (answer.status, answer.headers[MISSING]) == (200, "host:1")
+    finally:
+        gone.set()
+        server.close()
+
+
 async def test_pages_of_all_instances_are_refused(two: Two) -> None:
     async with two.other.get("/api/lag?limit=5", headers=BEARER) as answer:
         assert answer.status == 400
@@ -139,6 +161,10 @@ async def test_without_the_token_nothing_is_forwarded(two: Two) -> None:
         ("file:///etc/passwd", "set web_address"),
         ("http://127.0.0.1:1/path", "set web_address"),
         (f"http://{'a' * 400}", "set web_address"),
+        ("http://h:99999", "set web_address"),
+        ("http://h:abc", "set web_address"),
+        ("http://[::1", "set web_address"),
+        ("http://:80", "set web_address"),
     ],
 )
 async def test_who_does_not_answer_is_named_with_the_reason(
@@ -150,6 +176,8 @@ async def test_who_does_not_answer_is_named_with_the_reason(
         said = (await answer.json())["error"]
     assert "the instance host:1 has this group" in said
     assert why in said
+    async with two.other.get("/api/lag", headers=BEARER) as answer:
+        assert (answer.status, answer.headers[MISSING]) == (200, "host:1")
 
 
 @pytest.mark.parametrize(
