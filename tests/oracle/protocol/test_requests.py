@@ -81,6 +81,14 @@ CALLS = {
         requests.find_coordinator_call("orders"),
         {"key": "orders", "keyType": 0},
     ),
+    "find the coordinator of a transactional id": (
+        requests.find_coordinator_call("caughtup-3", transactional=True),
+        {"key": "caughtup-3", "keyType": 1},
+    ),
+    "init producer id": (
+        transactions.init_producer_id_call("caughtup-3", 60_000),
+        {"transactionalId": "caughtup-3", "transactionTimeoutMs": 60_000},
+    ),
     "describe group": (
         requests.describe_group_call("orders"),
         {"groups": ["orders"], "includeAuthorizedOperations": True},

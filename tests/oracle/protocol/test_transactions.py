@@ -20,6 +20,7 @@ from tests.oracle.protocol.drawn import INT64, PARTITIONS
 from tests.oracle.protocol.messages import Messages
 from tests.oracle.protocol.test_answers import by_topic
 
+CODES = st.integers(-(2**15), 2**15 - 1)
 OFFSETS = st.integers(0, (1 << 63) - 1)
 STATES = st.builds(ProducerState, OFFSETS, st.integers(0, 32_767), INT64, OFFSETS)
 NAMES = st.text(max_size=300)
@@ -120,3 +121,18 @@ def test_described_transactions(
         name, "Ongoing", 60_000, started, producer, 9, frozenset(partitions)
     )
     assert transactions.decode_described(raw) == [(0, expected)]
+
+
+@thorough
+@given(code=CODES, producer=INT64, epoch=CODES)
+def test_whether_earlier_producers_are_fenced(
+    messages: Messages, code: int, producer: int, epoch: int
+) -> None:
+    answer = {
+        "throttleTimeMs": 0,
+        "errorCode": code,
+        "producerId": producer,
+        "producerEpoch": epoch,
+    }
+    raw = messages.write(transactions.init_producer_id_call("caughtup-3", 60_000), answer)
+    assert transactions.decode_init_producer_id(raw) == code
