@@ -27,7 +27,7 @@ from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.memory_watch import MemoryWatch
-from caughtup.agents.offsets.agent import Applied, CaughtUp, Changes, offsets
+from caughtup.agents.offsets.agent import CaughtUp, Changes, ChannelMark, offsets
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.probes.assignors import AssignorsProbe
 from caughtup.agents.process.health import Health
@@ -121,14 +121,13 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     health = Health(settings.cluster_name, tuple(exposures(settings.kafka)))
     hurry = asyncio.Event()
     # Bounded: the reader waits for the agent, so that a long log is not held in memory.
-    changes: KeptChannel[Changes | CaughtUp | Applied] = kept_channel(app, _BATCHES_WAITING)
+    changes: KeptChannel[Changes | CaughtUp | ChannelMark] = kept_channel(app, _BATCHES_WAITING)
     wakeups: KeptChannel[Wakeup] = kept_channel(app)
     read: dict[str, KeptChannel[Slice]] = {name: kept_channel(app) for name in _READ}
     reader = TopicsReader(settings, health, state, read, from_end=frozenset({REASSIGNMENTS}))
 
     is_shared = settings.workers == "shared"
     turn = asyncio.Lock()
-    hand_over = HandOver(settings, state, health, state.held, turn)
 
     async def elected() -> None:
         await reader.caught_up.wait()
@@ -142,9 +141,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
             settings,
             health,
             state.held,
-            hand_over.take,
-            hand_over.take_again,
-            hand_over.give_up,
+            lambda: hand_over,
             lambda: publisher.flush(),
             lambda: web.address,
         )
@@ -180,12 +177,16 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     )
     lag = LagTopic(settings, state, health, election.may_publish)
     connect_watcher = ConnectWatcher(state, health, movements)
-    hand_over.connect(
+    hand_over = HandOver(
+        settings,
+        state,
+        health,
         log_reader,
         reader,
         publisher,
         signer,
         wakeups,
+        turn,
         lag.groups_taken,
         connect_watcher.is_idle,
     )

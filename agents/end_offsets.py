@@ -128,7 +128,7 @@ class EndOffsetsProbe(Service):
                 self._untaken = partition, ends.as_of_ms
         known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
         gone = known_partitions - present
-        if self._state.held.numbers is not None:
+        if self._state.held.are_shared:
             # What only groups of others read isn't listed here.
             gone = {partition for partition in gone if wants(partition.topic)}
             for partition in sorted(self._published.keys() - present - gone):

@@ -15,9 +15,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import TopicsReader
 from caughtup.agents.topics.restoration import apply_published, read_published
-from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.records.topics import APPLICATION_STATES, CATCH_UP_RATES, TASK_POSITIONS
-from caughtup.models.sharing import HeldPartitions
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.forgetting import drop_groups
 
@@ -33,7 +31,8 @@ _OF_GROUPS = (APPLICATION_STATES, CATCH_UP_RATES, TASK_POSITIONS)
 class HandOver:
     """Takes and gives up partitions, one call after another.
 
-    ``held``: what this instance has. ``turn`` is held by what decides generations.
+    ``turn`` is held by what decides generations. ``taken`` is called after partitions were taken.
+    ``is_idle``: whether nothing waits to be published.
     """
 
     def __init__(
@@ -41,47 +40,40 @@ class HandOver:
         settings: Settings,
         state: ClusterState,
         health: Health,
-        held: HeldPartitions,
-        turn: asyncio.Lock,
-    ) -> None:
-        self._settings = settings
-        self._state = state
-        self._health = health
-        self._held = held
-        self._turn = turn
-        #: The slot under which this instance writes.
-        self._slot: int | None = None
-
-    def connect(
-        self,
         log_reader: OffsetsReader,
         topics: TopicsReader,
         publisher: Publisher,
         signer: Signer,
         wakeups: KeptChannel[Wakeup],
+        turn: asyncio.Lock,
         taken: Callable[[], object],
         is_idle: Callable[[], bool],
     ) -> None:
-        """Set the parts that need this one themselves.
-
-        ``taken`` is called after partitions were taken. ``is_idle``: whether nothing waits to be
-        published.
-        """
-        self._log_reader, self._topics, self._publisher = log_reader, topics, publisher
-        self._signer, self._wakeups, self._taken = signer, wakeups, taken
+        self._settings = settings
+        self._state = state
+        self._health = health
+        self._held = state.held
+        self._log_reader = log_reader
+        self._topics = topics
+        self._publisher = publisher
+        self._signer = signer
+        self._wakeups = wakeups
+        self._turn = turn
+        self._taken = taken
         self._is_idle = is_idle
+        #: The slot under which this instance writes.
+        self._slot: int | None = None
 
     async def take(self, partitions: frozenset[int], slot: int) -> None:
         """Read partitions to their ends, and what was published of their groups. Raises UserError.
 
-        Whoever had them before has given them up, or is fenced.
+        The instance that had them before has given them up, or is fenced.
         """
         await self._topics.caught_up.wait()
         await self._begin(slot)
         held, was_cluster_wide = self._held, self._health.cluster_wide()
         if not self._health.ready:
-            held.numbers = (held.numbers or frozenset()) | partitions
-            self._log_reader.begin(held.numbers)
+            self._log_reader.begin(held.add(partitions))
             await self._restore(held.has_group)
             while not self._health.ready:  # noqa: ASYNC110 - nothing tells when it is so
                 await asyncio.sleep(_PAUSE_SECONDS)
@@ -91,7 +83,7 @@ class HandOver:
             changes, positions = await self._log_reader.read(partitions)
             # Between two turns of what decides, which would find movements of unknown groups.
             async with self._turn:
-                held.numbers = (held.numbers or frozenset()) | partitions
+                held.add(partitions)
                 await apply_published(self._state, published, of)
                 await self._log_reader.apply(changes)
                 self._state.applications.log_read_to_end(of)
@@ -117,7 +109,7 @@ class HandOver:
 
     async def give_up(self, partitions: frozenset[int]) -> None:
         """Forget partitions' groups, and return once nothing more is written about them."""
-        self._held.numbers = (self._held.numbers or frozenset()) - partitions
+        self._held.remove(partitions)
         await self._log_reader.stop_reading(partitions)
         async with self._turn:  # what was decided before is written
             await done_in_turns(drop_groups(self._state, self._of(partitions)))
@@ -139,5 +131,4 @@ class HandOver:
 
     def _of(self, partitions: frozenset[int]) -> Callable[[str], bool]:
         """Return a test for the groups whose records are in these partitions."""
-        count = self._held.count
-        return lambda group: count > 0 and coordinator_partition(group, count) in partitions
+        return lambda group: self._held.partition_of(group) in partitions

@@ -84,7 +84,7 @@ class TransactionsProbe(Service):
     @Service.task
     async def _run(self) -> None:
         await until_active(self, self._health)
-        if self._state.held.numbers is None:  # others write of their groups' transactions
+        if not self._state.held.are_shared:  # others write of their groups' transactions
             await self._read_back()
         while not self.should_stop:
             with self._state.faults.isolated(PROBE, "a round", now_ms(), self._failed):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import re
 import statistics
 import threading
 import time
@@ -22,10 +20,17 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.figures import Figures
-from caughtup.bench.live_load import Load, fill, write
+from caughtup.bench.live_load import Load, committing, fill, records_read
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
-from caughtup.bench.options import beside_option, groups_option, partitions_option, rounds_option
+from caughtup.bench.options import (
+    active_option,
+    beside_option,
+    commits_option,
+    groups_option,
+    partitions_option,
+    rounds_option,
+)
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -35,7 +40,6 @@ _MEGABYTE = 1 << 20
 #: From the start of the commits until they are measured.
 _FLOWING_SECONDS = 5.0
 _READ_SECONDS = 60.0
-_READ = re.compile(r"^caughtup_offsets_records_total\{[^}]*\} ([\d.e+]+)$", re.MULTILINE)
 _positive = click.IntRange(min=1)
 
 
@@ -45,10 +49,8 @@ _positive = click.IntRange(min=1)
 )
 @groups_option
 @partitions_option
-@click.option("--active", type=_positive, help="Group-partitions that commit. [default: all]")
-@click.option(
-    "--commits", type=_positive, default=10_000, show_default=True, help="Commits a second."
-)
+@active_option
+@commits_option
 @click.option(
     "--scrape-interval",
     type=click.FloatRange(min=0.1),
@@ -108,7 +110,7 @@ def footprint(
                 found.append(
                     measuring.run(f"bench-{turn}", checkouts[turn % len(checkouts)], turns)
                 )
-                turns += int((seconds + 2 * _FLOWING_SECONDS) * commits / load.active) + 2
+                turns += load.turns(seconds + 2 * _FLOWING_SECONDS)
     except CaughtupError as error:
         raise UserError(error.message) from error
     ours, *others = (_medians(found[turn :: len(checkouts)]) for turn in range(len(checkouts)))
@@ -144,7 +146,7 @@ class _Measuring:
             figures = {"rest_cores": self._cores()}
             with _again_and_again(self._look, 0.0):
                 figures["page_cores"] = self._cores()
-            with self._committing(turns):
+            with committing(stage.cluster.bootstrap_servers, self._load, turns):
                 time.sleep(_FLOWING_SECONDS)
                 read, began = self._read(), time.monotonic()
                 figures["live_cores"] = self._cores()
@@ -164,7 +166,7 @@ class _Measuring:
 
     def _read(self) -> float:
         """Return the number of records that the service has read."""
-        return sum(map(float, _READ.findall(self._stage.metrics())))
+        return records_read(self._stage.metrics())
 
     def _scrape(self, _: threading.Event) -> None:
         headers = {"Accept-Encoding": "gzip"}
@@ -179,19 +181,6 @@ class _Measuring:
             for _ in events:
                 if ended.is_set():
                     return
-
-    @contextmanager
-    def _committing(self, turns: int) -> Iterator[None]:
-        context = multiprocessing.get_context("spawn")
-        stop = context.Event()
-        servers = self._stage.cluster.bootstrap_servers
-        writer = context.Process(target=write, args=(servers, self._load, stop, turns), daemon=True)
-        writer.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            writer.join()
 
 
 @contextmanager

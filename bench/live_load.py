@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 from multiprocessing.synchronize import Event
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +29,7 @@ _END_OFFSET = 100
 _MARK_SECONDS = 0.05
 _FLUSH_SECONDS = 60.0
 _AT_ONCE = 100_000
+_READ = re.compile(r"^caughtup_offsets_records_total\{[^}]*\} ([\d.e+]+)$", re.MULTILINE)
 
 
 class Load(NamedTuple):
@@ -38,6 +43,30 @@ class Load(NamedTuple):
     active: int
     a_second: int
     transactional: int
+
+    def turns(self, seconds: float) -> int:
+        """Return how often each active group-partition has committed at the most after so long."""
+        return int(seconds * self.a_second / self.active) + 2
+
+
+def records_read(metrics: str) -> float:
+    """Return the number of records of ``__consumer_offsets`` that a service has read, by /metrics."""
+    return sum(map(float, _READ.findall(metrics)))
+
+
+@contextmanager
+def committing(bootstrap_servers: str, load: Load, turns: int) -> Iterator[None]:
+    """Commit in a process of its own until the context ends; ``turns`` as in ``write``."""
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    arguments = (bootstrap_servers, load, stop, turns)
+    writer = context.Process(target=write, args=arguments, daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writer.join()
 
 
 def fill(cluster: EmbeddedCluster, load: Load) -> None:

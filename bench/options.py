@@ -33,6 +33,12 @@ transactional_option = click.option(
     show_default=True,
     help="The percentage of groups that commit in transactions.",
 )
+active_option = click.option(
+    "--active", type=_POSITIVE, help="Group-partitions that commit. [default: all]"
+)
+commits_option = click.option(
+    "--commits", type=_POSITIVE, default=10_000, show_default=True, help="Commits a second."
+)
 beside_option = click.option(
     "--beside",
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -17,10 +15,15 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.figures import Figures, printed
-from caughtup.bench.live_load import Load, fill, write
+from caughtup.bench.live_load import Load, committing, fill, records_read
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
-from caughtup.bench.options import groups_option, partitions_option
+from caughtup.bench.options import (
+    active_option,
+    commits_option,
+    groups_option,
+    partitions_option,
+)
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -32,7 +35,6 @@ _POLL_SECONDS, _ANSWER_SECONDS, _SHARED_SECONDS = 0.2, 120.0, 300.0
 #: From the start of the commits until they are measured.
 _FLOWING_SECONDS = 5.0
 _HELD = re.compile(r"^caughtup_offsets_held_partitions\{[^}]*\} ([\d.e+]+)$", re.MULTILINE)
-_READ = re.compile(r"^caughtup_offsets_records_total\{[^}]*\} ([\d.e+]+)$", re.MULTILINE)
 _positive = click.IntRange(min=1)
 
 
@@ -50,10 +52,8 @@ _positive = click.IntRange(min=1)
     show_default=True,
     help="How many share the groups. May be repeated.",
 )
-@click.option("--active", type=_positive, help="Group-partitions that commit. [default: all]")
-@click.option(
-    "--commits", type=_positive, default=10_000, show_default=True, help="Commits a second."
-)
+@active_option
+@commits_option
 @click.option(
     "--settle",
     type=click.FloatRange(min=0),
@@ -112,13 +112,13 @@ def _measured(
                 took = fleet.begin()
             time.sleep(settle)
             rest = fleet.cores(seconds)
-            with _committing(stage, load, turns):
+            with committing(stage.cluster.bootstrap_servers, load, turns):
                 time.sleep(_FLOWING_SECONDS)
                 before, began = fleet.read(), time.monotonic()
                 live = fleet.cores(seconds)
                 after, lasted = fleet.read(), time.monotonic() - began
                 read = [(now - then) / lasted for now, then in zip(after, before, strict=True)]
-            turns += int((seconds + 2 * _FLOWING_SECONDS) * load.a_second / load.active) + 2
+            turns += load.turns(seconds + 2 * _FLOWING_SECONDS)
             held = fleet.held()
             for number, process in enumerate(fleet.processes):
                 yield {
@@ -189,7 +189,7 @@ class _Fleet:
 
     def read(self) -> list[float]:
         """Return the number of records that each instance has read."""
-        return [sum(map(float, _READ.findall(self._metrics(port)))) for port in self._ports]
+        return [records_read(self._metrics(port)) for port in self._ports]
 
     def _is_even(self) -> bool:
         try:
@@ -208,21 +208,6 @@ class _Fleet:
         with urllib.request.urlopen(address, timeout=_ANSWER_SECONDS) as answer:
             text: bytes = answer.read()
         return text.decode()
-
-
-@contextmanager
-def _committing(stage: DemoStage, load: Load, turns: int) -> Iterator[None]:
-    """Commit in a process of its own until the context ends."""
-    context = multiprocessing.get_context("spawn")
-    stop = context.Event()
-    servers = stage.cluster.bootstrap_servers
-    writer = context.Process(target=write, args=(servers, load, stop, turns), daemon=True)
-    writer.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        writer.join()
 
 
 def _table(figures: Sequence[Figures]) -> Table:

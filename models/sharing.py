@@ -1,6 +1,6 @@
 """How instances of the service share the partitions of ``__consumer_offsets``, and so the groups.
 
-All records of a group are in one partition, so that whoever has the partition knows the group.
+All records of a group are in one partition: the instance that has the partition knows the group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 #: The most instances that have partitions; more stand by. Each writes under a transactional id of
-#: its own, and whoever gives a partition away has to fence all of these ids.
+#: its own, and the group's leader has to fence all of these ids.
 MOST_INSTANCES = 16
 
 
@@ -34,7 +34,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PartitionShare:
     """What an instance is given: partitions, and the number of its transactional id.
 
     Without a slot (None) it has no partitions.
@@ -46,23 +46,23 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """The shares by member id. ``orphaned``: partitions that are given, and that nobody claimed."""
+    """The shares by member id. ``orphaned``: partitions that are given, and that no member claimed."""
 
-    shares: Mapping[str, Share]
+    shares: Mapping[str, PartitionShare]
     orphaned: frozenset[int]
 
 
 def share_partitions(claims: Mapping[str, Claim], count: int) -> Sharing:
     """Share the partitions 0 to ``count`` - 1 among members, evenly and with few moves.
 
-    A partition that another member claims is given to nobody else: that member gives it up first,
-    and joins again. One that two members claim is given to neither.
+    A partition that a member claims is given to no other member: the one that claims it gives it up
+    first, and joins again. One that two members claim is given to neither.
     """
     slots = _slots(claims)
     sharing = [member for member in sorted(claims) if slots[member] is not None]
     wanted = _even(claims, sharing, count)
     claimed = Counter(number for claim in claims.values() for number in claim.partitions)
-    shares: dict[str, Share] = {}
+    shares: dict[str, PartitionShare] = {}
     orphaned: set[int] = set()
     for member in sorted(claims):
         given = []
@@ -72,7 +72,7 @@ def share_partitions(claims: Mapping[str, Claim], count: int) -> Sharing:
                 given.append(number)
                 if not claimed[number]:
                     orphaned.add(number)
-        shares[member] = Share(slots[member], tuple(given))
+        shares[member] = PartitionShare(slots[member], tuple(given))
     return Sharing(shares, frozenset(orphaned))
 
 
@@ -142,16 +142,27 @@ class HeldPartitions:
 
     def peer_of(self, group: str) -> Peer | None:
         """Return the other instance that has a group; None if this one has it, or none is known."""
-        if self.has_group(group) or self.count <= 0:
-            return None
-        return self.others.get(coordinator_partition(group, self.count))
+        number = self.partition_of(group)
+        return None if number is None or self.has_group(group) else self.others.get(number)
 
-    def has(self, number: int) -> bool:
-        """Return whether the instance has a partition."""
-        return self.numbers is None or number in self.numbers
+    @property
+    def are_shared(self) -> bool:
+        """Whether several instances share the partitions."""
+        return self.numbers is not None
+
+    def add(self, partitions: frozenset[int]) -> frozenset[int]:
+        """Add partitions that this instance was given; return all that it has."""
+        self.numbers = (self.numbers or frozenset()) | partitions
+        return self.numbers
+
+    def remove(self, partitions: frozenset[int]) -> None:
+        """Remove partitions that it gives up."""
+        self.numbers = (self.numbers or frozenset()) - partitions
+
+    def partition_of(self, group: str) -> int | None:
+        """Return the partition with a group's records; None before their number is known."""
+        return coordinator_partition(group, self.count) if self.count > 0 else None
 
     def has_group(self, group: str) -> bool:
         """Return whether the instance has the partition with a group's records."""
-        if self.numbers is None:
-            return True
-        return self.count > 0 and coordinator_partition(group, self.count) in self.numbers
+        return self.numbers is None or self.partition_of(group) in self.numbers

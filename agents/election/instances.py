@@ -28,7 +28,7 @@ from caughtup.agents.kafka.protocol.groups import (
 from caughtup.agents.kafka.protocol.membership import JoinGroupSettings
 from caughtup.agents.settings import Settings
 from caughtup.models.election import Candidate
-from caughtup.models.sharing import Claim, Peer, Share
+from caughtup.models.sharing import Claim, PartitionShare, Peer
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
     member_id: str
     instance: ServiceInstance
-    shares: dict[str, Share] = {}
+    shares: dict[str, PartitionShare] = {}
     peers: dict[str, Peer] = {}
     count: int = 0
 

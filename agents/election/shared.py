@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
 
 from aiokafka.errors import (
     ConcurrentTransactions,
@@ -33,7 +34,13 @@ from caughtup.agents.kafka.protocol.groups import find_coordinator
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.fenced import transactional_id
-from caughtup.models.sharing import HeldPartitions, Peer, Share, share_partitions, unclaimed_slots
+from caughtup.models.sharing import (
+    HeldPartitions,
+    PartitionShare,
+    Peer,
+    share_partitions,
+    unclaimed_slots,
+)
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
@@ -55,17 +62,29 @@ _NOT_YET = (
 Take = Callable[[frozenset[int], int], Awaitable[None]]
 
 
+class Taking(Protocol):
+    """What takes partitions and gives them up: see HandOver. Taking raises UserError if it fails."""
+
+    async def take(self, partitions: frozenset[int], slot: int) -> None:
+        """Take partitions that this instance was given."""
+
+    async def take_again(self, partitions: frozenset[int], slot: int) -> None:
+        """Take partitions that it had when the group removed it, and was given again."""
+
+    async def give_up(self, partitions: frozenset[int]) -> None:
+        """Give partitions up, before another instance gets them."""
+
+
 class SharedElection(Election):
     """Keeps this instance in its group, and takes and gives up partitions as the leader says.
 
-    The leader gives no partition to an instance while another one claims it; it fences whatever is
-    no longer a member before it gives away what nobody claims. So whoever has a partition is the
-    only one that writes about its groups.
+    The leader gives no partition to an instance while another one claims it. Before it gives away
+    partitions that no member claims, it fences the instances that are no longer members. So one
+    instance at a time writes about a partition's groups.
 
-    ``take`` is awaited after this instance was given partitions, and repeated if it raises
-    UserError; ``take_again`` after the group had removed this instance and gave it the same ones
-    again; ``give_up`` before others get them. ``address`` returns the URL at which others reach this
-    instance's web port. ``held`` is what ``take`` and ``give_up`` change.
+    ``taking`` returns what takes the partitions, and changes ``held``; a taking that raises UserError
+    is repeated. ``address`` returns the URL at which others reach this instance's web port.
+
     While an instance of a release without shared work, or with ``workers = "active"``, is in the
     group, one instance has all partitions.
     """
@@ -75,9 +94,7 @@ class SharedElection(Election):
         settings: Settings,
         health: Health,
         held: HeldPartitions,
-        take: Take,
-        take_again: Take,
-        give_up: Callable[[frozenset[int]], Awaitable[None]],
+        taking: Callable[[], Taking],
         before_leaving: Callable[[], Awaitable[None]],
         address: Callable[[], str] = str,
         clock: Callable[[], float] = time.monotonic,
@@ -86,7 +103,7 @@ class SharedElection(Election):
         super().__init__(settings, health, _nothing, before_leaving, clock, instance)
         self._address = address
         self._held = held
-        self._take, self._take_partitions_again, self._give_up = take, take_again, give_up
+        self._taking = taking
         #: What this instance says that it has: from when it is given until it was given up.
         self._claimed: frozenset[int] = frozenset()
         self._sent: frozenset[int] = frozenset()
@@ -150,9 +167,9 @@ class SharedElection(Election):
         else:
             async with ClusterProtocol(aiokafka_config(self._settings), _ANSWER_SECONDS) as cluster:
                 count = await cluster.partition_count(CONSUMER_OFFSETS)
-            every = Share(0, tuple(range(count)))
+            every = PartitionShare(0, tuple(range(count)))
             share, self._protocol = every if result.member_id == own else None, ACTIVE
-        share = share or Share(None, ())
+        share = share or PartitionShare(None, ())
         given = frozenset(share.partitions)
         had, self._had = self._had, None
         if had is not None and not had <= given:
@@ -177,16 +194,17 @@ class SharedElection(Election):
     async def _change(
         self, gained: frozenset[int], lost: frozenset[int], again: frozenset[int], slot: int
     ) -> None:
+        taking = self._taking()
         async with self._changing:
             if lost:
-                await self._give_up(lost)
+                await taking.give_up(lost)
                 self._claimed -= lost
                 self._elected = bool(self._claimed)
                 log.info("gave up %s", _counted(lost))
-                self._hurry.set()  # whoever gets them waits for this
-            if again and await self._try(self._take_partitions_again, again, slot):
+                self._hurry.set()  # the instance that gets them waits for this
+            if again and await self._try(taking.take_again, again, slot):
                 log.info("took %s again", _counted(again))
-            if gained and await self._try(self._take, gained, slot):
+            if gained and await self._try(taking.take, gained, slot):
                 log.info("took %s", _counted(gained))
             if self._elected and self._held.numbers:
                 self._health.standby = None
@@ -236,11 +254,11 @@ def _name(result: Assignment, member: str) -> str:
 
 
 async def _nothing() -> None:
-    """Take over nothing: shares are taken."""
+    """Take over nothing when elected: partitions are taken."""
 
 
 async def _fence(cluster: ClusterProtocol, name: str) -> None:
-    """Have brokers refuse whatever still writes under a transactional id. Raises KafkaError."""
+    """Have brokers refuse a producer that still has a transactional id. Raises KafkaError."""
     call = transactions.init_producer_id_call(name, _TRANSACTION_MS)
     while True:
         try:

@@ -135,18 +135,18 @@ class OffsetLog:
 
     def unread_at_open(self) -> int:
         """Count the offsets below the ends at the time of ``open`` that are not read yet."""
-        return sum(max(0, one.end_at_start - one.position) for one in self._read_ones())
+        return sum(max(0, one.end_at_start - one.position) for one in self._read_partitions())
 
     def behind(self) -> int:
         """Count the unread offsets, up to the high watermarks in the last answers."""
-        return sum(max(0, one.high_watermark - one.position) for one in self._read_ones())
+        return sum(max(0, one.high_watermark - one.position) for one in self._read_partitions())
 
     def answered_ms(self) -> int | None:
         """Return the time (ms) of the oldest of the partitions' last answers; None without one."""
-        times = [one.answered_ms for one in self._read_ones()]
+        times = [one.answered_ms for one in self._read_partitions()]
         return min((at for at in times if at is not None), default=None) if all(times) else None
 
-    def _read_ones(self) -> list[LogPartition]:
+    def _read_partitions(self) -> list[LogPartition]:
         return [one for number, one in self.partitions.items() if self._reads(number)]
 
     async def _read(self, decode: Decode[Changes], take: Take[Changes], size: _FetchSizes) -> None:

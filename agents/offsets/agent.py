@@ -71,13 +71,13 @@ class CaughtUp:
     """The mark on the channel after the last batch of records from before the start."""
 
 
-class Applied(asyncio.Event):
+class ChannelMark(asyncio.Event):
     """A mark on the channel: set once everything before it is applied."""
 
 
 def offsets(
     app: faust.App,
-    changes: KeptChannel[Changes | CaughtUp | Applied],
+    changes: KeptChannel[Changes | CaughtUp | ChannelMark],
     state: ClusterState,
     health: Health,
     wakeups: KeptChannel[Wakeup],
@@ -86,9 +86,9 @@ def offsets(
     unreadable = RateLimit(_SAMPLES_A_MINUTE)
 
     @app.agent(changes, name="offsets")
-    async def apply(batches: faust.StreamT[Changes | CaughtUp | Applied]) -> None:
+    async def apply(batches: faust.StreamT[Changes | CaughtUp | ChannelMark]) -> None:
         async for change in batches:
-            if isinstance(change, Applied):
+            if isinstance(change, ChannelMark):
                 change.set()
                 continue
             if isinstance(change, CaughtUp):

@@ -17,9 +17,9 @@ from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition, held_offsets
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.agent import (
-    Applied,
     CaughtUp,
     Changes,
+    ChannelMark,
     decode_live,
     decode_past,
 )
@@ -77,7 +77,7 @@ class OffsetsReader(Service):
         self,
         settings: Settings,
         health: Health,
-        changes: KeptChannel[Changes | CaughtUp | Applied],
+        changes: KeptChannel[Changes | CaughtUp | ChannelMark],
         *,
         shared: bool = False,
     ) -> None:
@@ -88,7 +88,7 @@ class OffsetsReader(Service):
         self._announced = False
         self._failures = RateLimit(_FAILURES_A_MINUTE)
         #: The partitions that are read; None: all.
-        self._read_ones: set[int] | None = set() if shared else None
+        self._followed: set[int] | None = set() if shared else None
         #: How far each partition of ``__consumer_offsets`` is read, and its leader.
         self.partitions: dict[int, LogPartition] = {}
         self._behind = 0
@@ -122,7 +122,7 @@ class OffsetsReader(Service):
             if self.should_stop:
                 return
         if not self._announced:
-            if self._read_ones is not None:
+            if self._followed is not None:
                 await self._await_share(opened)
             await self._read_past(opened)
 
@@ -133,18 +133,18 @@ class OffsetsReader(Service):
             await self.wait(opened.follow(decode_live, take))
 
     def _reads(self, number: int) -> bool:
-        return self._read_ones is None or number in self._read_ones
+        return self._followed is None or number in self._followed
 
     async def _await_share(self, opened: OffsetLog) -> None:
         """Wait until this instance has partitions, and learn their ends as of then."""
-        while not self._read_ones and not self.should_stop:
+        while not self._followed and not self.should_stop:
             self._health.pulses.beat(OFFSETS)
             await self.sleep(_SHARE_SECONDS)
         await opened.open()
 
     def begin(self, partitions: frozenset[int]) -> None:
         """Begin with these partitions: they are read before the mark that the log was read."""
-        self._read_ones = set(partitions)
+        self._followed = set(partitions)
 
     async def read(
         self, partitions: frozenset[int]
@@ -173,7 +173,7 @@ class OffsetsReader(Service):
         """Apply changes, after all that was read before; return once they are applied."""
         for change in changes:
             await self._changes.put(change)
-        applied = Applied()
+        applied = ChannelMark()
         await self._changes.put(applied)
         await applied.wait()
 
@@ -182,13 +182,13 @@ class OffsetsReader(Service):
         for number, at in positions.items():
             at.is_asked = False
             self.partitions[number] = at
-        if self._read_ones is not None:
-            self._read_ones |= positions.keys()
+        if self._followed is not None:
+            self._followed |= positions.keys()
 
     async def stop_reading(self, partitions: frozenset[int]) -> None:
         """Stop reading partitions; return once all that was read of them is applied."""
-        if self._read_ones is not None:
-            self._read_ones -= partitions
+        if self._followed is not None:
+            self._followed -= partitions
         known = [self.partitions[number] for number in partitions if number in self.partitions]
         while any(one.is_asked for one in known):  # noqa: ASYNC110 - nothing tells when it is so
             await asyncio.sleep(_STOP_SECONDS)

@@ -75,10 +75,10 @@ def transactional_id(settings: Settings, slot: int) -> str:
 class FencedWriter:
     """Writes records in transactions, under a transactional id that its predecessor had, too.
 
-    The newest to ``begin`` with an id is its only writer: brokers refuse what an earlier one still sends, and
-    its process ends. ``may_publish`` is called before each transaction; while it returns False, the
-    writer waits. Calls that block run on a thread of its own. ``refused``: the principal
-    may not write in transactions, so that records go without.
+    The newest writer to ``begin`` with an id is the only one: brokers refuse what an earlier one
+    still sends, and its process ends. ``may_publish`` is called before each transaction; while it
+    returns False, the writer waits. Calls that block run on a thread of its own. ``refused``: the
+    principal may not write in transactions, so that records go without.
     """
 
     def __init__(self, settings: Settings, health: Health, may_publish: Callable[[], bool]) -> None:

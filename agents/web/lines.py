@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator
 from contextlib import aclosing
 from itertools import islice
 
@@ -61,7 +61,7 @@ class Lines:
         self, request: web.Request, groups: list[str], known: Container[str]
     ) -> web.StreamResponse:
         """Answer with a page; its cursor is ``N:GROUP``: N lines of the group were sent before."""
-        if self._state.held.peers() and len(groups) != 1 and FORWARDED not in request.headers:
+        if self._state.held.others and len(groups) != 1 and FORWARDED not in request.headers:
             return error_response(400, "instances share the groups: name one group, or no limit")
         limit = parse_count(request.query.get("limit", str(_MOST_LINES)), _MOST_LINES)
         if limit is None:
@@ -139,13 +139,11 @@ class Lines:
         """Answer with lines; ``of_all``: followed by those of the other instances."""
         pieces = map(_line, lines)
         with self._slots.taken(request):
-            if not of_all or not self._state.held.others:
-                async with aclosing(in_turns(pieces)) as chunks:
-                    return await send_stream(request, _KIND, chunks, self._failed)
-            async with self._peers.lines_for(request) as theirs:
+            asked = self._peers.lines_for(request, of_all=of_all)
+            async with asked as theirs, aclosing(in_turns(pieces)) as ours:
                 headers = _KIND | ({MISSING: ", ".join(theirs.missing)} if theirs.missing else {})
-                async with aclosing(_one_after_the_other(in_turns(pieces), theirs.lines)) as chunks:
-                    return await send_stream(request, headers, chunks, self._failed)
+                chunks = _one_after_the_other(ours, theirs.lines)
+                return await send_stream(request, headers, chunks, self._failed)
 
     def _failed(self, error: Exception) -> None:
         self._state.faults.note(_FAULTS, "lines", error, self._clock())
@@ -174,7 +172,7 @@ class _Page:
                 yield _line(line)
 
 
-async def _one_after_the_other(*streams: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def _one_after_the_other(*streams: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     for stream in streams:
         async for chunk in stream:
             yield chunk

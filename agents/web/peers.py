@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 2.0, 60.0
-#: From asking for lines to the first byte: whoever asked waits for the slowest instance.
+#: From asking for lines to the first byte: the answer begins after that of the slowest instance.
 _BEGIN_SECONDS = 5.0
 _RETRY_SECONDS = 2
 #: Event streams are forwarded, too, of which an instance serves as many.
 _MOST_FORWARDED = 50
 _PIECE_BYTES = 1 << 16
-#: Whoever may join the group chooses an address: without user, path and query.
+#: Any member of the group chooses its address: without user, path and query.
 _ADDRESS = re.compile(r"https?://[^\s/@?#\\]{1,300}", re.ASCII)
 #: The endpoints whose query names a group.
 _BY_QUERY = frozenset(
@@ -96,13 +96,16 @@ class Peers:
             return await self._forward(request, peer, url)
 
     @asynccontextmanager
-    async def lines_for(self, request: web.Request) -> AsyncIterator[TheirLines]:
+    async def lines_for(
+        self, request: web.Request, *, of_all: bool = True
+    ) -> AsyncIterator[TheirLines]:
         """Ask all other instances what a request for lines asks for, unless one of them asks.
 
-        Each has answered when the context begins, or counts as missing. The lines are read one
-        instance after another, sorted by name; reading them raises ClientError if one breaks off.
+        ``of_all``: False asks none of them. Each has answered when the context begins, or counts as
+        missing. The lines are read one instance after another, sorted by name; reading them raises
+        ClientError if one breaks off.
         """
-        peers = [] if FORWARDED in request.headers else self._held.peers()
+        peers = self._held.peers() if of_all and FORWARDED not in request.headers else []
         async with AsyncExitStack() as stack:
             asked = await asyncio.gather(*(self._ask(stack, request, peer) for peer in peers))
             answers = [answer for answer in asked if answer is not None]

@@ -20,7 +20,7 @@ def apply_looks(state: ClusterState, looks: Looks, now_ms: int) -> Generator[Non
     """
     for group in state.spark.gone(looks):
         with _isolated(state, group, now_ms):
-            forget_query(state, group, now_ms)
+            forget_query(state, group)
         yield
     for group, (checkpoint, look) in looks.queries.items():
         yield from apply_look(state, group, checkpoint, look, now_ms)
@@ -49,14 +49,11 @@ def apply_look(
             yield
 
 
-def forget_query(state: ClusterState, group: str, now_ms: int) -> None:
+def forget_query(state: ClusterState, group: str) -> None:
     """Remove a query and its commits."""
     state.spark.forget(group)
-    gone = made_commits(group, dict.fromkeys(state.commits.last(group).partitions), 0)
-    state.apply_commits(gone, now_ms)
+    state.commits.forget_group(group)
 
 
 def _isolated(state: ClusterState, group: str, now_ms: int) -> Isolation:
-    return state.faults.isolated(
-        "checkpoints", group, now_ms, lambda _: forget_query(state, group, now_ms)
-    )
+    return state.faults.isolated("checkpoints", group, now_ms, lambda _: forget_query(state, group))

@@ -10,8 +10,8 @@ from caughtup.models.sharing import (
     MOST_INSTANCES,
     Claim,
     HeldPartitions,
+    PartitionShare,
     Peer,
-    Share,
     share_partitions,
     unclaimed_slots,
 )
@@ -63,7 +63,7 @@ def test_what_two_claim_is_with_neither_until_both_gave_it_up() -> None:
 
 def test_only_what_nobody_claimed_is_orphaned() -> None:
     shared = share_partitions(claims(a=Claim(frozenset({0, 1}), 3, 1)), 4)
-    assert shared.shares == {"a": Share(3, (0, 1, 2, 3))}
+    assert shared.shares == {"a": PartitionShare(3, (0, 1, 2, 3))}
     assert shared.orphaned == {2, 3}
     assert unclaimed_slots(claims(a=Claim(NONE, 3, 1))) == [
         slot for slot in range(MOST_INSTANCES) if slot != 3
@@ -72,7 +72,7 @@ def test_only_what_nobody_claimed_is_orphaned() -> None:
 
 def test_a_claim_of_what_is_no_partition_keeps_nothing_from_anybody() -> None:
     shared = share_partitions(claims(a=Claim(frozenset({-1, 4, 10**12}), -7, 1)), 4)
-    assert shared.shares == {"a": Share(0, (0, 1, 2, 3))}
+    assert shared.shares == {"a": PartitionShare(0, (0, 1, 2, 3))}
 
 
 def test_more_instances_than_slots_stand_by() -> None:
@@ -113,8 +113,8 @@ def test_however_they_come_and_go_it_stays_even_and_moves_little(seed: int) -> N
 
 def test_without_shares_an_instance_has_every_group() -> None:
     held = HeldPartitions()
-    assert held.has(7)
     assert held.has_group("orders")
+    assert not held.are_shared
     held.numbers = NONE
     assert not held.has_group("orders"), "how many partitions there are is not known"
     held.count, held.numbers = COUNT, frozenset(range(COUNT))

@@ -259,8 +259,8 @@ class Service:
     def connect(self, group: str) -> dict[str, list[dict[str, Any]]]:
         """Return the lines of a group's ``/api/connect``, by kind."""
         lines: dict[str, list[dict[str, Any]]] = {}
-        for line in self._get(f"api/connect?group={group}").splitlines():
-            lines.setdefault(json.loads(line)["kind"], []).append(json.loads(line))
+        for line in self.lines(f"api/connect?group={group}"):
+            lines.setdefault(line["kind"], []).append(line)
         return lines
 
     def __enter__(self) -> Self:

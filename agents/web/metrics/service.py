@@ -48,7 +48,7 @@ def _held_partitions(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]
 
 def _shared_partitions(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     held = scrape.state.held
-    if held.numbers is not None and held.count:
+    if held.are_shared and held.count:
         yield family.line((scrape.state.cluster,), held.count)
 
 

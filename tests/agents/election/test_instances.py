@@ -22,7 +22,7 @@ from caughtup.agents.election.instances import (
 )
 from caughtup.agents.kafka.protocol.groups import DescribedMember
 from caughtup.agents.settings import Settings
-from caughtup.models.sharing import Claim, Peer, Share
+from caughtup.models.sharing import Claim, PartitionShare, Peer
 
 A, B, C = (ServiceInstance(host, 1, "place", 2) for host in "abc")
 SAID = {one.host: Subscription(one, active=False, caught_up=True, since_ms=3) for one in (A, B)}
@@ -60,7 +60,11 @@ def test_the_active_one_is_told_from_the_others() -> None:
 
 
 def test_who_shares_the_groups_is_told_from_who_has_none() -> None:
-    shares = {"m1": Share(0, (0, 2)), "m2": Share(1, (1,)), "m3": Share(None, ())}
+    shares = {
+        "m1": PartitionShare(0, (0, 2)),
+        "m2": PartitionShare(1, (1,)),
+        "m3": PartitionShare(None, ()),
+    }
     peers = {"m1": Peer("a:1", "http://a:8080")}
     told = encoded(Assignment("m1", A, shares, peers, 3))
     said = {"m1": SAID["a"], "m2": SAID["b"], "m3": Subscription(C, False, True, 5)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from tests.support.elections import silent, until
 from tests.support.service import wait_for
 
 SESSION_SECONDS = 2.0
@@ -78,12 +79,6 @@ async def running(settings: Settings, **health: bool) -> AsyncIterator[Running]:
     instance = Running(settings, Health(**health))
     async with instance.election:
         yield instance
-
-
-async def until(what: str, ask: Callable[[], object], seconds: float = 30.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not ask():  # noqa: ASYNC110 - nothing tells when it is so
-            await asyncio.sleep(0.02)
 
 
 async def test_the_first_is_active_and_stays_so_whoever_comes(settings: Settings) -> None:
@@ -177,12 +172,6 @@ async def test_one_that_falls_silent_doubts_itself_before_another_takes_over(
         await until("one is active", lambda: first.is_active or second.is_active)
         active, other = (first, second) if first.is_active else (second, first)
         await until("the other stands by", lambda: "is active" in str(other.health.standby))
-        silent = asyncio.Event()
-
-        async def beat() -> None:
-            await silent.wait()
-
-        active.election._member.beat = beat  # type: ignore[method-assign]
         overlaps = 0
 
         def taken_over() -> bool:
@@ -190,11 +179,10 @@ async def test_one_that_falls_silent_doubts_itself_before_another_takes_over(
             overlaps += active.is_active and other.is_active
             return other.is_active
 
-        await until("the other takes over", taken_over)
-        assert overlaps == 0
-        assert not active.is_active
-        del active.election._member.beat
-        silent.set()
+        with silent(active.election):
+            await until("the other takes over", taken_over)
+            assert overlaps == 0
+            assert not active.is_active
         await until("it knows that it is done for", lambda: active.health.broken is not None)
         assert f"{other.name} is active" in str(active.health.broken)
         assert other.is_active

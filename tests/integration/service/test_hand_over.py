@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -28,6 +27,8 @@ from caughtup.demo.story.stage import caughtup_command
 from caughtup.models.durations import counted
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told, lived, silences
+from tests.chaos.leaving import CODES as LEAVING_CODES
+from tests.chaos.leaving import LEAVING, Leaving, cut_off, killed
 from tests.support.clocks import COMPILER, another_clock
 from tests.support.groups.emulated import Rebalancing, name
 from tests.support.kafka.topics import words_read
@@ -53,45 +54,10 @@ class Pair:
 
 
 @contextmanager
-def killed(pair: Pair) -> Iterator[None]:
-    pair.active.kill()
-    yield
-
-
-@contextmanager
-def ended(pair: Pair) -> Iterator[None]:
-    os.kill(pair.active.process.pid, signal.SIGTERM)
-    yield
-
-
-@contextmanager
-def suspended(pair: Pair) -> Iterator[None]:
-    os.kill(pair.active.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pair.active.process.pid, signal.SIGCONT)
-
-
-@contextmanager
-def cut_off(pair: Pair) -> Iterator[None]:
-    """The network holds back all that comes, from a decision on that is on its way."""
-    proxy = pair.cluster.proxy
-    proxy.catch_produce(pair.active.topic("recommended-assignments"))
-    try:
-        assert proxy.caught.wait(HEARD_SECONDS)
-        proxy.hold()
-        yield
-    finally:
-        proxy.release()
-        proxy.let_go()
-
-
-@contextmanager
-def impersonated(pair: Pair) -> Iterator[None]:
+def impersonated(cluster: ChaosCluster, service: Service) -> Iterator[None]:
     """Another program begins with the transactional id, and leaves a transaction open."""
-    own = pair.active.application_id
-    stranger = Producer({**pair.cluster.client_config(), "transactional.id": own, "log_level": 0})
+    own = service.application_id
+    stranger = Producer({**cluster.client_config(), "transactional.id": own, "log_level": 0})
     stranger.init_transactions(30)
     stranger.begin_transaction()
     stranger.produce("words", b"a stranger's")
@@ -113,10 +79,8 @@ class HandOver(NamedTuple):
     decided: int
 
 
-Fault = Callable[[Pair], AbstractContextManager[None]]
-FAULTS: Sequence[Fault] = (killed, ended, suspended, cut_off)
-#: How the one that was active ends, as far as it isn't killed.
-CODES = {ended: 0, suspended: 1, cut_off: 1, impersonated: 1}
+#: The exit code of the instance that was active, unless it is killed.
+CODES = {**LEAVING_CODES, impersonated: 1}
 
 
 @dataclass
@@ -145,7 +109,7 @@ class Stage:
             finally:
                 standby.process.terminate(10)
 
-    def hand_over(self, fault: Fault, seed: int, clocks: Path | None = None) -> HandOver:
+    def hand_over(self, fault: Leaving, seed: int, clocks: Path | None = None) -> HandOver:
         """Bring a fault upon a pair, and check what was told."""
         groups = self.rebalancing.groups
         with self.pair(proxied=fault is cut_off, clocks=clocks) as pair:
@@ -164,7 +128,7 @@ class Stage:
             since = time.time()
             time.sleep(Random(seed).uniform(0.0, 3.0))
             at = time.time()
-            with fault(pair):
+            with fault(self.cluster, pair.active):
                 wait_for("the other is ready", pair.standby.ready, TAKEN_OVER_SECONDS)
                 lasted = time.time() - at
                 newest = self.rebalancing.newest()
@@ -221,7 +185,7 @@ def test_who_goes_while_groups_rebalance_contradicts_nobody_and_nothing_is_told_
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     apart = tmp_path if COMPILER is not None else None
-    cases = [(fault, apart if fault is killed else None) for fault in (*FAULTS, impersonated)]
+    cases = [(fault, apart if fault is killed else None) for fault in (*LEAVING, impersonated)]
     with ThreadPoolExecutor(len(cases)) as threads:
         running = [
             threads.submit(stage.hand_over, fault, seed + number, clocks)
@@ -241,10 +205,10 @@ def test_who_goes_while_groups_rebalance_contradicts_nobody_and_nothing_is_told_
 def test_a_hundred_hand_overs(stage: Stage) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}, {HAND_OVERS} hand-overs")
-    drawn, handed_over = Random(seed), {fault: [] for fault in FAULTS}
+    drawn, handed_over = Random(seed), {fault: [] for fault in LEAVING}
     for first in range(0, HAND_OVERS, _AT_ONCE):
         # One at a time is cut off: all that are behind the proxy would be.
-        faults = [cut_off, *(drawn.choice(FAULTS[:3]) for _ in range(_AT_ONCE - 1))]
+        faults = [cut_off, *(drawn.choice(LEAVING[:3]) for _ in range(_AT_ONCE - 1))]
         faults = faults[: HAND_OVERS - first]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             seeds = [drawn.randrange(1 << 32) for _ in faults]

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from random import Random
 
@@ -20,6 +19,7 @@ import pytest
 from caughtup.models.durations import counted
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told, lived, silences
+from tests.chaos.leaving import CODES, LEAVING, Leaving, cut_off
 from tests.support.groups.emulated import Rebalancing, name
 from tests.support.kafka.topics import words_read
 from tests.support.service import Service, caughtup, wait_for
@@ -93,47 +93,6 @@ class Fleet:
         wait_for("each group is decided", is_heard, HEARD_SECONDS)
 
 
-@contextmanager
-def killed(_: Fleet, service: Service) -> Iterator[None]:
-    service.kill()
-    yield
-
-
-@contextmanager
-def ended(_: Fleet, service: Service) -> Iterator[None]:
-    os.kill(service.process.pid, signal.SIGTERM)
-    yield
-
-
-@contextmanager
-def suspended(_: Fleet, service: Service) -> Iterator[None]:
-    os.kill(service.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(service.process.pid, signal.SIGCONT)
-
-
-@contextmanager
-def cut_off(fleet: Fleet, service: Service) -> Iterator[None]:
-    """The network holds back all that comes, from a decision on that is on its way."""
-    proxy = fleet.cluster.proxy
-    proxy.catch_produce(service.topic("recommended-assignments"))
-    try:
-        assert proxy.caught.wait(HEARD_SECONDS)
-        proxy.hold()
-        yield
-    finally:
-        proxy.release()
-        proxy.let_go()
-
-
-Fault = Callable[[Fleet, Service], AbstractContextManager[None]]
-FAULTS: Sequence[Fault] = (killed, ended, suspended, cut_off)
-#: How the one ends that had groups, as far as it isn't killed.
-CODES: Mapping[Fault, int] = {ended: 0, suspended: 1, cut_off: 1}
-
-
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
     seed = random.SystemRandom().randrange(1 << 32)
@@ -150,7 +109,7 @@ def fleet() -> Iterator[Fleet]:
         yield made
 
 
-def lose_one(fleet: Fleet, fault: Fault, *, seed: int) -> dict[str, float]:
+def lose_one(fleet: Fleet, fault: Leaving, *, seed: int) -> dict[str, float]:
     """Lose an instance, and check what was told; return for how long groups heard nothing (s)."""
     leaving = fleet.begin(proxied=fault is cut_off)
     fleet.wait_heard()
@@ -158,7 +117,7 @@ def lose_one(fleet: Fleet, fault: Fault, *, seed: int) -> dict[str, float]:
     since = time.time()
     time.sleep(Random(seed).uniform(0.0, 3.0))
     at = time.time()
-    with fault(fleet, leaving):
+    with fault(fleet.cluster, leaving):
         fleet.running.remove(leaving)
         fleet.wait_shared()
         lasted = time.time() - at
@@ -193,7 +152,7 @@ def test_each_group_is_with_one_whoever_comes_and_goes(fleet: Fleet) -> None:
     fleet.wait_heard()
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
-    for number, fault in enumerate(FAULTS):
+    for number, fault in enumerate(LEAVING):
         lose_one(fleet, fault, seed=seed + number)
     check_what_they_say(fleet)
 
@@ -230,7 +189,7 @@ def test_a_hundred_instances_go(fleet: Fleet) -> None:
     fleet.begin()
     drawn, silent = Random(seed), []
     for number in range(HAND_OVERS):
-        silent += lose_one(fleet, drawn.choice(FAULTS), seed=seed + number).values()
+        silent += lose_one(fleet, drawn.choice(LEAVING), seed=seed + number).values()
     print(
         f"{len(silent)} times: median {statistics.median(silent):.1f} s, worst {max(silent):.1f} s"
     )

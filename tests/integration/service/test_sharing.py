@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -20,6 +19,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.sharing import HeldPartitions
+from tests.support.elections import silent, until
 
 SESSION_SECONDS = 2.0
 #: Those of the shared clusters.
@@ -43,14 +43,12 @@ class Sharer:
             settings,
             self.health,
             self.held,
-            self._take,
-            self._take_again,
-            self._give_up,
+            lambda: self,
             _nothing,
             instance=instance,
         )
 
-    async def _take(self, partitions: frozenset[int], slot: int) -> None:
+    async def take(self, partitions: frozenset[int], slot: int) -> None:
         if self.refuses:
             self.refuses -= 1
             raise UserError("cannot read the topics")
@@ -58,11 +56,11 @@ class Sharer:
         self.held.numbers = self.has
         self.slots.append(slot)
 
-    async def _take_again(self, partitions: frozenset[int], slot: int) -> None:
+    async def take_again(self, partitions: frozenset[int], slot: int) -> None:
         self.took_again.append(partitions)
         self.slots.append(slot)
 
-    async def _give_up(self, partitions: frozenset[int]) -> None:
+    async def give_up(self, partitions: frozenset[int]) -> None:
         self.has -= partitions
         self.held.numbers = self.has
 
@@ -100,12 +98,6 @@ async def electing(settings: Settings) -> AsyncIterator[tuple[Election, Health]]
     instance = ServiceInstance("elsewhere", next(_pids), "another machine", 1)
     async with Election(settings, health, _nothing, _nothing, instance=instance) as election:
         yield election, health
-
-
-async def until(what: str, ask: Callable[[], object], seconds: float = 30.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not ask():  # noqa: ASYNC110 - nothing tells when it is so
-            await asyncio.sleep(0.02)
 
 
 async def test_each_partition_is_with_one_whoever_joins_and_leaves(settings: Settings) -> None:
@@ -151,12 +143,6 @@ async def test_one_whose_part_is_anothers_after_it_was_removed_ends(settings: Se
     async with sharing(settings) as first, sharing(settings) as second:
         await until("both have half", lambda: len(first.has) == len(second.has) == COUNT // 2)
         await until("both may publish", lambda: first.publishes and second.publishes)
-        silent = asyncio.Event()
-
-        async def beat() -> None:
-            await silent.wait()
-
-        first.election._member.beat = beat  # type: ignore[method-assign]
         overlaps = 0
 
         def taken_over() -> bool:
@@ -164,10 +150,9 @@ async def test_one_whose_part_is_anothers_after_it_was_removed_ends(settings: Se
             overlaps += first.publishes and second.has == ALL
             return second.has == ALL
 
-        await until("the other has all", taken_over)
-        assert overlaps == 0
-        del first.election._member.beat
-        silent.set()
+        with silent(first.election):
+            await until("the other has all", taken_over)
+            assert overlaps == 0
         await until("it ends", lambda: first.health.broken is not None)
         assert "others have its partitions" in str(first.health.broken)
 
