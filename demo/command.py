@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,7 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
     _forget_settings()
     if not scripted:
         require_free_port(Settings(web_port=web_port))
-    _end_on_signals()
+    end_on_signals()
     port = 0 if scripted else web_port
     try:
         if story == "connect":
@@ -90,7 +91,8 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
             sys.exit(_streams(scripted, port, console, output))
     except CaughtupError as error:
         raise UserError(error.message) from None
-    except _Ended as ended:
+    except Ended as ended:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         console.print("The demo ended all its processes and removed its files.")
         if scripted or story == "connect":
             sys.exit(ended.code)
@@ -101,7 +103,7 @@ def _twins(scripted: bool, web_port: int, console: Console, output: str) -> int:
     from caughtup.demo.story.twins.stage import TwinStage
     from caughtup.followers.kafka_streams.jar import SOURCES
 
-    with TwinStage(sorted(SOURCES.glob("*.java")), web_port=web_port) as stage:
+    with TwinStage(sorted(SOURCES.glob("*.java")), web_port=web_port) as stage, until_played():
         if scripted:
             return _scripted(partial(show.play, stage), console, output)
         show.run(stage, console)
@@ -112,7 +114,7 @@ def _streams(scripted: bool, web_port: int, console: Console, output: str) -> in
     from caughtup.demo.story import show
     from caughtup.demo.story.stage import DemoStage
 
-    with DemoStage(web_port=web_port) as stage:
+    with DemoStage(web_port=web_port) as stage, until_played():
         reassign = reassigner(stage.cluster.bootstrap_servers)
         if scripted:
             return _scripted(partial(show.play, stage, reassign=reassign), console, output)
@@ -161,7 +163,7 @@ def _connect(max_delay: int, web_port: int, console: Console, output: str) -> in
     from caughtup.demo.story.show import narrator
 
     started = time.monotonic()
-    with ConnectStage(max_delay_ms=1000 * max_delay, web_port=web_port) as stage:
+    with ConnectStage(max_delay_ms=1000 * max_delay, web_port=web_port) as stage, until_played():
         played = play(stage, narrator(console))
     if output == "json":
         for line in show.lines(played):
@@ -181,7 +183,7 @@ def _forget_settings() -> None:
             del os.environ[name]
 
 
-class _Ended(SystemExit):
+class Ended(SystemExit):
     """A signal requested the end; ``code`` is a shell's exit status for it.
 
     Not a KeyboardInterrupt: py4j catches those, prints a traceback, and fails in its handler.
@@ -189,8 +191,28 @@ class _Ended(SystemExit):
     """
 
 
-def _end_on_signals() -> None:
-    """Raise _Ended at the first Ctrl-C, SIGTERM or closing of the terminal."""
+#: How long after a signal it is raised again, while a story is still played.
+_AGAIN_SECONDS = 1.0
+
+
+@contextmanager
+def until_played() -> Iterator[None]:
+    """Raise a signal again inside the context only: the cleanup, which takes seconds, is left alone.
+
+    The innermost of the contexts, so that it has ended before the cleanup begins.
+    """
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def end_on_signals() -> None:
+    """Raise ``Ended`` at the first Ctrl-C, SIGTERM or closing of the terminal.
+
+    It is raised again each second until the story has ended: Python drops an exception that is
+    raised while an object is finalized, and py4j finalizes each Java object.
+    """
     awaited = [
         number
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
@@ -202,7 +224,14 @@ def _end_on_signals() -> None:
         # A second Ctrl-C would interrupt the cleanup, which takes seconds.
         for one in awaited:
             signal.signal(one, signal.SIG_IGN)
-        raise _Ended(128 + number)
+        ended = Ended(128 + number)
+        signal.signal(signal.SIGALRM, partial(_raise, ended))
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
+        raise ended
 
     for number in awaited:
         signal.signal(number, end)
+
+
+def _raise(ended: Ended, number: int, frame: object) -> None:
+    raise ended

@@ -43,6 +43,10 @@ class Sender(Protocol):
         """Send, and return whether it was received."""
         ...
 
+    def shutdown(self) -> None:
+        """Send no more, and stop waiting for another attempt."""
+        ...
+
 
 class _Reasons(logging.Handler):
     """Keeps the newest of the exporter's messages, which it logs for each attempt."""
@@ -101,6 +105,10 @@ class OtlpExporter(Service):
             elif self._health.failed(OTLP):
                 log.warning("metrics were not sent over OTLP: %s", problem)
             await self.sleep(max(0.0, self._interval - (time.monotonic() - began)))
+
+    async def on_stop(self) -> None:
+        """End the attempts of a request that fails."""
+        self._sender.shutdown()
 
     async def send_all(self) -> str | None:
         """Send all metrics once, in several requests; return why it failed, or None.

@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,11 +25,25 @@ from tests.support.observability.otlp_receiver import Receiver, Series, receivin
 from tests.support.states import NOW_MS, everything
 
 HANGING_SECONDS = 0.3
+_made: list[OtlpExporter] = []
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "now_ms", lambda: NOW_MS)
+
+
+@pytest.fixture(autouse=True)
+async def no_thread_left() -> AsyncIterator[None]:
+    """End the exporters of a test: a thread that tries again would log into another test."""
+    _made.clear()
+    yield
+    for one in _made:
+        await one.on_stop()
+    for thread in threading.enumerate():
+        if thread.name == "otlp":
+            thread.join(20)
+            assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -47,7 +61,10 @@ def exporter(
 ) -> OtlpExporter:
     health = health or ready()
     served = ServedMetrics(Settings(**settings), state, health)  # type: ignore[arg-type]
-    return OtlpExporter(url, 1.0, served, health, state.cluster, lambda: NOW_MS, HANGING_SECONDS)
+    _made.append(
+        OtlpExporter(url, 1.0, served, health, state.cluster, lambda: NOW_MS, HANGING_SECONDS)
+    )
+    return _made[-1]
 
 
 def scraped(state: ClusterState, **settings: object) -> dict[Series, float]:

@@ -53,7 +53,8 @@ def test_however_the_demo_is_ended_it_leaves_nothing_running(
 ):
     port = free_ports(1)[0]
     demo = subprocess.Popen(
-        [*_COMMAND, "--web-port", str(port)],
+        # A shell that runs the tests in the background ignores Ctrl-C, and so would the demo.
+        ["env", "--default-signal=INT", *_COMMAND, "--web-port", str(port)],
         stdout=(out := (tmp_path / "out").open("w+")),
         stderr=subprocess.PIPE,
         start_new_session=True,
