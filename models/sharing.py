@@ -140,6 +140,12 @@ class HeldPartitions:
         """Return the other instances that have partitions, sorted by name."""
         return sorted(set(self.others.values()), key=lambda peer: (peer.name, peer.address))
 
+    def unheld(self) -> list[int]:
+        """Return the partitions that neither this nor another instance has, or not yet."""
+        if self.numbers is None:
+            return []
+        return sorted(set(range(self.count)) - self.numbers - self.others.keys())
+
     def peer_of(self, group: str) -> Peer | None:
         """Return the other instance that has a group; None if this one has it, or none is known."""
         number = self.partition_of(group)

@@ -238,7 +238,9 @@ class SharedElection(Election):
         ]
         of = f"of {self._held.count} partitions of {CONSUMER_OFFSETS}"
         have = f"this instance has {len(self._claimed)} {of}"
-        self._health.shares = "; ".join([have, *others])
+        moving = self._held.count - len(self._claimed) - len(self._held.others)
+        given = [f"{moving} move to another" if moving > 0 else ""]
+        self._health.shares = "; ".join(filter(None, [have, *others, *given]))
         if not self._claimed:
             if result.shares:
                 why = f"no partitions yet: {'; '.join(others)}"

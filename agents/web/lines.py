@@ -14,7 +14,7 @@ from caughtup.agents.web.addresses import FORWARDED, MISSING
 from caughtup.agents.web.answer import error_response, parse_count, send_chunks, send_stream
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
-from caughtup.agents.web.peers import Peers
+from caughtup.agents.web.peers import Peers, TheirAnswer
 from caughtup.models.records.fields import Part
 from caughtup.models.shown.applications import application_lines
 from caughtup.models.shown.connect import connect_lines
@@ -25,6 +25,17 @@ _KIND = {"Content-Type": "application/x-ndjson"}
 _FAULTS = "page"
 #: The most answers that are sent at once, and the most lines of a page.
 _LISTINGS, _MOST_LINES = 8, 10_000
+#: The most bytes of another instance's page.
+_PAGE_BYTES = 64 << 20
+
+
+class _OfGroup(Part):
+    group: str
+
+
+#: The most partitions that an answer's header names.
+_FEW = 10
+_GROUP = msgspec.json.Decoder(_OfGroup)
 
 
 class Lines:
@@ -61,8 +72,6 @@ class Lines:
         self, request: web.Request, groups: list[str], known: Container[str]
     ) -> web.StreamResponse:
         """Answer with a page; its cursor is ``N:GROUP``: N lines of the group were sent before."""
-        if self._state.held.others and len(groups) != 1 and FORWARDED not in request.headers:
-            return error_response(400, "instances share the groups: name one group, or no limit")
         limit = parse_count(request.query.get("limit", str(_MOST_LINES)), _MOST_LINES)
         if limit is None:
             return error_response(400, f"say how many lines with ?limit=N, from 1 to {_MOST_LINES}")
@@ -71,17 +80,18 @@ class Lines:
             return error_response(400, "give the cursor that the previous answer named")
         if first in groups:
             groups = groups[groups.index(first) :]
-        else:  # it was deleted meanwhile: go on with those after it
-            count, groups = "0", [group for group in groups if group > first]
-        page = _Page(limit, int(count))
+        else:  # another instance has it, or it was deleted meanwhile: go on with those after it
+            groups = [group for group in groups if group > first]
+        page = _Page(limit, first, int(count))
         with self._slots.taken(request):
-            pieces = page.lines(self._lag_lines([group], known) for group in groups)
+            theirs, missing = await self._peers.pages(request, _PAGE_BYTES)
+            pieces = page.lines((group, self._lag_lines([group], known)) for group in groups)
             chunks = [chunk async for chunk in in_turns(pieces)]
-            headers = dict(_KIND)
-            if page.at is not None:
-                place, sent = page.at
-                cursor = f"{sent}:{groups[place]}"
-                following = {"limit": str(limit), "cursor": cursor}
+            if theirs:
+                chunks = page.merged(chunks, theirs, request.query.getall("group", []))
+            headers = self._headers(request, missing)
+            if page.has_more:
+                following = {"limit": str(limit), "cursor": page.cursor}
                 following_url = request.rel_url.update_query(following)
                 headers["Link"] = f'<{following_url}>; rel="next"'
             return await send_chunks(request, headers, chunks)
@@ -141,35 +151,71 @@ class Lines:
         with self._slots.taken(request):
             asked = self._peers.lines_for(request, of_all=of_all)
             async with asked as theirs, aclosing(in_turns(pieces)) as ours:
-                headers = _KIND | ({MISSING: ", ".join(theirs.missing)} if theirs.missing else {})
+                headers = self._headers(request, theirs.missing if of_all else None)
                 chunks = _one_after_the_other(ours, theirs.lines)
                 return await send_stream(request, headers, chunks, self._failed)
+
+    def _headers(self, request: web.Request, missing: list[str] | None) -> dict[str, str]:
+        """Return an answer's headers. ``missing``: instances that lack; None if all know the lines."""
+        unheld = self._state.held.unheld() if FORWARDED not in request.headers else []
+        if missing is not None and unheld:
+            few = ", ".join(map(str, unheld[:_FEW]))
+            more = f" and {len(unheld) - _FEW} more" if len(unheld) > _FEW else ""
+            missing = [*missing, f"no instance yet (partition {few}{more})"]
+        return _KIND | ({MISSING: ", ".join(missing)} if missing else {})
 
     def _failed(self, error: Exception) -> None:
         self._state.faults.note(_FAULTS, "lines", error, self._clock())
 
 
 class _Page:
-    """A limited number of lines of consecutive groups, after those of the first sent before."""
+    """A limited number of lines of consecutive groups; ``sent`` of ``first`` were sent before."""
 
-    def __init__(self, limit: int, sent: int) -> None:
-        self._left = limit
-        self._sent = sent
-        #: Where the next page begins: the index of a group and the number of its lines that were
-        #: sent; None if this is the last page.
-        self.at: tuple[int, int] | None = None
+    def __init__(self, limit: int, first: str, sent: int) -> None:
+        self._limit = limit
+        self._first, self._before = first, sent
+        self._last, self._sent = first, sent
+        self.has_more = False
 
-    def lines(self, groups: Iterable[Iterator[Part]]) -> Iterator[bytes]:
-        """Yield the page's lines, and set ``at`` if there are more."""
-        for place, lines in enumerate(groups):
-            sent, self._sent = self._sent, 0
-            for line in islice(lines, sent, None):
-                if not self._left:
-                    self.at = place, sent
+    @property
+    def cursor(self) -> str:
+        """The cursor of the next page."""
+        return f"{self._sent}:{self._last}"
+
+    def lines(self, groups: Iterable[tuple[str, Iterator[Part]]]) -> Iterator[bytes]:
+        """Yield the page's lines of groups, each with all its lines."""
+        left = self._limit
+        for group, lines in groups:
+            for line in islice(lines, self._before if group == self._first else 0, None):
+                if not left:
+                    self.has_more = True
                     return
-                self._left -= 1
-                sent += 1
+                left -= 1
+                self._sent = self._sent + 1 if group == self._last else 1
+                self._last = group
                 yield _line(line)
+
+    def merged(
+        self, chunks: list[bytes], theirs: list[TheirAnswer], named: list[str]
+    ) -> list[bytes]:
+        """Return the first lines of this instance's page and of the same page of others.
+
+        They are in the order of the groups' names, or of ``named``.
+        """
+        places = {group: place for place, group in enumerate(dict.fromkeys(named))}
+        lines = [
+            (_GROUP.decode(line).group, line)
+            for body in (b"".join(chunks), *(answer.body for answer in theirs))
+            for line in body.splitlines(keepends=True)
+        ]
+        lines.sort(key=lambda of: (places.get(of[0], 0), of[0]))
+        kept = lines[: self._limit]
+        self.has_more |= len(kept) < len(lines) or any(answer.has_more for answer in theirs)
+        if kept:
+            self._last = kept[-1][0]
+            self._sent = sum(group == self._last for group, _ in kept)
+            self._sent += self._before if self._last == self._first else 0
+        return [line for _, line in kept]
 
 
 async def _one_after_the_other(*streams: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

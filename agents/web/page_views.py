@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
@@ -9,15 +10,18 @@ from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
+from yarl import URL
 
 from caughtup.agents.page_columns import DECLARED
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
+from caughtup.agents.web.addresses import FORWARDED
 from caughtup.agents.web.answer import error_response, send_chunks
 from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Refusals
 from caughtup.agents.web.page.group import group_steps
 from caughtup.agents.web.page.head import Head
+from caughtup.agents.web.page.merged import merge_recent, merge_steps
 from caughtup.agents.web.page.overview import overview_steps
 from caughtup.agents.web.page.parts import (
     connect_steps,
@@ -29,6 +33,7 @@ from caughtup.agents.web.page.parts import (
     transactions_steps,
     whole_steps,
 )
+from caughtup.agents.web.peer_views import PeerViews
 from caughtup.models.records.fields import ABSENT
 from caughtup.models.shown.groups import KeptGroupLines
 from caughtup.models.state.cluster import ClusterState
@@ -53,6 +58,8 @@ _PARTS: dict[str, Callable[[ClusterState, Health, int], Generator[None, None, He
     "streams": streams_steps,
     "health": health_steps,
 }
+#: The views with parts of the other instances; what the other views show, all instances know.
+_MERGED = frozenset({"state", "overview", "transactions", "connect", "health"})
 #: The page's addresses, and how many folders deep each is, for the page's relative links.
 ADDRESSES = {
     "/": 0,
@@ -62,11 +69,22 @@ ADDRESSES = {
 
 
 class View(NamedTuple):
-    """A part of the page, a group, or the groups whose names contain ``find``."""
+    """A part of the page, a group, or the groups whose names contain ``find``.
+
+    ``own``: of this instance's groups only; another instance asks.
+    """
 
     view: str
     group: str = ""
     find: str = ""
+    own: bool = False
+
+    def path(self) -> URL:
+        """Return the relative URL at which another instance is asked for it."""
+        if self.view == WHOLE.view:
+            return URL("/api/state")
+        find = {"find": self.find} if self.find else {}
+        return URL("/api/view").with_query(view=self.view, **find)
 
 
 #: The whole cluster in one answer, as before there were views.
@@ -87,16 +105,22 @@ class PageViews:
         limited: Callable[[], int],
         links: dict[str, str],
         refusals: Refusals,
+        peers: PeerViews,
         *,
         has_history: bool = False,
     ) -> None:
         self._state = state
+        self._peers = peers
         self._health = health
         self._clock = clock
         self._limited = limited
         self._links = links
         self._has_history = has_history
         self._making = Questions(
+            "views", refusals, most=_KEPT, wait_seconds=_WAIT_SECONDS, retry_seconds=5
+        )
+        # Not among the former: instances that wait for each other's part would wait for ever.
+        self._merging = Questions(
             "views", refusals, most=_KEPT, wait_seconds=_WAIT_SECONDS, retry_seconds=5
         )
         self._states = Slots("whole states", refusals, _STATES, retry_seconds=5)
@@ -126,18 +150,31 @@ class PageViews:
 
     async def _view_json(self, view: View) -> bytes:
         """Return a view as JSON, made once for simultaneous requests."""
-        return await self._making.answer(view, partial(self._make, view))
+        if view.own or view.view not in _MERGED or not self._peers.are_there:
+            return await self._making.answer((view, bytes), partial(self._make, view))
+        return await self._merging.answer(view, partial(self._merge, view))
 
     async def _make(self, view: View) -> bytes:
+        return msgspec.json.encode(await self._shown(view))
+
+    async def _merge(self, view: View) -> bytes:
+        """Return a view with the parts of the other instances."""
+        own = self._making.answer((view, Head), partial(self._shown, view))
+        shown, (instances, parts) = await asyncio.gather(own, self._peers.parts(view.path()))
+        shown.instances = instances
+        await done_in_turns(merge_steps(shown, parts))
+        return msgspec.json.encode(shown)
+
+    async def _shown(self, view: View) -> Head:
         shown = await done_in_turns(self._steps(view))
-        if view != WHOLE:
+        if view.view != WHOLE.view:
             shown.schema, shown.view, shown.links = SCHEMA, view.view, self._links
             shown.declared, shown.history = _DECLARED, self._has_history or ABSENT
-        return msgspec.json.encode(shown)
+        return shown
 
     def _steps(self, view: View) -> Generator[None, None, Head]:
         state, health, now = self._state, self._health, self._clock()
-        if view == WHOLE:
+        if view.view == WHOLE.view:
             return whole_steps(state, health, now, self._limited(), self._lines)
         if view.view == "overview":
             return overview_steps(state, health, now, view.find, self._limited(), self._lines)
@@ -153,7 +190,7 @@ class PageViews:
                 "say what: ?view=overview, reassignments, connect, streams or health, or ?group=NAME",
             )
         headers = {"Content-Type": f"{_JSON}; charset=utf-8"}
-        if view != WHOLE:
+        if view.view != WHOLE.view:
             return await send_chunks(request, headers, [await self._view_json(view)])
         with self._states.taken(request):
             return await send_chunks(request, headers, [await self._view_json(view)])
@@ -161,25 +198,28 @@ class PageViews:
     async def _recent(self, request: web.Request) -> web.Response:
         group = request.match_info.get("group")
         now = self._clock()
-        described = (
-            recent_of_cluster(self._state, now)
-            if group is None
-            else recent_of_group(self._state, group, now)
-        )
+        if group is not None:
+            described = recent_of_group(self._state, group, now)
+        else:
+            described = recent_of_cluster(self._state, now)
+            if FORWARDED not in request.headers and self._peers.are_there:
+                _, parts = await self._peers.parts(URL("/api/recent"))
+                merge_recent(described, parts)
         return web.Response(body=msgspec.json.encode(described), content_type=_JSON)
 
 
 def requested_view(request: web.Request) -> View | None:
     """Return the view in a request's query, WHOLE without a query, None if there is no such view."""
+    own = FORWARDED in request.headers
     if not request.query:
-        return WHOLE
+        return WHOLE._replace(own=own)
     view, group = request.query.get("view"), request.query.get("group")
     find = request.query.get("find", "")
     if group is not None and view is None and len(group) <= _MOST_CHARACTERS:
         return View("group", group=group)
     if view == "overview" and group is None and len(find) <= _MOST_CHARACTERS:
-        return View("overview", find=find)
-    return View(view) if view in _PARTS and group is None else None
+        return View("overview", find=find, own=own)
+    return View(view, own=own) if view in _PARTS and group is None else None
 
 
 def page_handler(body: bytes, depth: int) -> Callable[[web.Request], Awaitable[web.Response]]:

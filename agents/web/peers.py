@@ -53,6 +53,17 @@ _ANSWERED = (
 )
 
 
+class NoAnswerError(Exception):
+    """An instance does not answer: why, in words."""
+
+
+class TheirAnswer(NamedTuple):
+    """What an instance answers, and whether it names a next page."""
+
+    body: bytes
+    has_more: bool
+
+
 class TheirLines(NamedTuple):
     """The lines of the other instances, and the names of those that don't answer."""
 
@@ -89,7 +100,7 @@ class Peers:
         peer = None if group is None else self._held.peer_of(group)
         if peer is None:
             return await handler(request)
-        url = _url(request, peer)
+        url = _url(request.rel_url, peer)
         if url is None:
             return _unanswered(peer, "it has no web address: set web_address there")
         with self._slots.taken(request):
@@ -107,7 +118,9 @@ class Peers:
         """
         peers = self._held.peers() if of_all and FORWARDED not in request.headers else []
         async with AsyncExitStack() as stack:
-            asked = await asyncio.gather(*(self._ask(stack, request, peer) for peer in peers))
+            asked = await asyncio.gather(
+                *(self._lines_of(stack, request.rel_url, peer) for peer in peers)
+            )
             answers = [answer for answer in asked if answer is not None]
             pairs = zip(peers, asked, strict=True)
             missing = [peer.name for peer, answer in pairs if answer is None]
@@ -119,25 +132,70 @@ class Peers:
 
             yield TheirLines(lines(), missing)
 
-    async def _ask(
-        self, stack: AsyncExitStack, request: web.Request, peer: Peer
+    async def read(self, peer: Peer, path: URL, most_bytes: int) -> TheirAnswer:
+        """Return an instance's answer to a relative URL. Raises NoAnswerError, and logs why."""
+        try:
+            async with AsyncExitStack() as stack:
+                answer = await self._ask(stack, path, peer)
+                body = bytearray()
+                async for piece in answer.content.iter_chunked(_PIECE_BYTES):
+                    body += piece
+                    if len(body) > most_bytes:
+                        raise NoAnswerError(f"its answer has more than {most_bytes >> 20} MB")
+                return TheirAnswer(bytes(body), hdrs.LINK in answer.headers)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            problem = NoAnswerError(str(error) or type(error).__name__)
+        except NoAnswerError as error:
+            problem = error
+        self._note(peer, str(problem))
+        raise problem
+
+    async def pages(
+        self, request: web.Request, most_bytes: int
+    ) -> tuple[list[TheirAnswer], list[str]]:
+        """Return the other instances' answers, and the names of those that don't answer.
+
+        Unless one of them asks: then there are none.
+        """
+        peers = [] if FORWARDED in request.headers else self._held.peers()
+        asked = await asyncio.gather(
+            *(self.read(peer, request.rel_url, most_bytes) for peer in peers),
+            return_exceptions=True,
+        )
+        answers, missing = [], []
+        for peer, answer in zip(peers, asked, strict=True):
+            if isinstance(answer, NoAnswerError):
+                missing.append(peer.name)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                answers.append(answer)
+        return answers, missing
+
+    async def _lines_of(
+        self, stack: AsyncExitStack, path: URL, peer: Peer
     ) -> aiohttp.ClientResponse | None:
         """Return an instance's answer, open until the stack ends; None if there is none."""
-        why = "it has no web address"
-        if (url := _url(request, peer)) is not None:
-            headers = {FORWARDED: "1", hdrs.ACCEPT_ENCODING: "identity", **self._authorization(url)}
-            try:
-                asked = self._client().get(url, headers=headers, allow_redirects=False)
-                async with asyncio.timeout(_BEGIN_SECONDS):
-                    answer = await stack.enter_async_context(asked)
-            except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                why = str(error) or type(error).__name__
-            else:
-                if answer.status == web.HTTPOk.status_code:
-                    return answer
-                why = f"it answers {answer.status}"
-        self._note(peer, why)
-        return None
+        try:
+            return await self._ask(stack, path, peer)
+        except NoAnswerError as error:
+            self._note(peer, str(error))
+            return None
+
+    async def _ask(self, stack: AsyncExitStack, path: URL, peer: Peer) -> aiohttp.ClientResponse:
+        """Return an instance's answer, open until the stack ends. Raises NoAnswerError."""
+        if (url := _url(path, peer)) is None:
+            raise NoAnswerError("it has no web address")
+        headers = {FORWARDED: "1", hdrs.ACCEPT_ENCODING: "identity", **self._authorization(url)}
+        try:
+            asked = self._client().get(url, headers=headers, allow_redirects=False)
+            async with asyncio.timeout(_BEGIN_SECONDS):
+                answer = await stack.enter_async_context(asked)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise NoAnswerError(str(error) or type(error).__name__) from None
+        if answer.status != web.HTTPOk.status_code:
+            raise NoAnswerError(f"it answers {answer.status}")
+        return answer
 
     def _note(self, peer: Peer, why: str) -> None:
         if (more := self._logged.more(peer.name)) is not None:
@@ -198,13 +256,13 @@ def named_group(request: web.Request) -> str | None:
     return named[0] if len(set(named)) == 1 else None
 
 
-def _url(request: web.Request, peer: Peer) -> URL | None:
-    """Return where an instance is to be asked what a request asks; None without a valid address."""
+def _url(path: URL, peer: Peer) -> URL | None:
+    """Return the URL of a relative one at an instance; None if that has no valid address."""
     if not _ADDRESS.fullmatch(peer.address):
         return None
     try:
         base = URL(peer.address)
-        return URL(f"{peer.address}{request.rel_url}", encoded=True) if base.host else None
+        return URL(f"{peer.address}{path}", encoded=True) if base.host else None
     except ValueError:  # a port that is none, a bracket without another
         return None
 

@@ -28,6 +28,7 @@ from caughtup.agents.web.door.refusals import Malformed, Refusals
 from caughtup.agents.web.history import HistoryCharts
 from caughtup.agents.web.lines import Lines
 from caughtup.agents.web.page_views import ADDRESSES, PageViews, page_handler, requested_view
+from caughtup.agents.web.peer_views import PeerViews
 from caughtup.agents.web.peers import Peers
 from caughtup.agents.web.scrapes import Scrapes
 from caughtup.agents.web.served_metrics import ServedMetrics
@@ -78,6 +79,10 @@ class WebServer(Service):
         self.metrics = ServedMetrics(settings, state, health)
         self._refusals = Refusals(health.web_refusals)
         self._streams = Slots("event streams", self._refusals, _STREAMS, retry_seconds=15)
+        token = settings.web_token_file
+        self._token = None if token is None else Token(token, _PROBES)
+        self._peers = Peers(settings, state.held, self._token, self._refusals)
+        self._peer_views = PeerViews(self._peers, state.held, clock)
         has_history = settings.history_uri is not None
         self._views = PageViews(
             state,
@@ -86,12 +91,10 @@ class WebServer(Service):
             self.metrics.labels.limited,
             settings.links(),
             self._refusals,
+            self._peer_views,
             has_history=has_history,
         )
         self._tls = web_tls(settings)
-        token = settings.web_token_file
-        self._token = None if token is None else Token(token, _PROBES)
-        self._peers = Peers(settings, state.held, self._token, self._refusals)
         self._runner: web.AppRunner | None = None
         self._listener: Listener | None = None
         self._stand_in: StandIn | None = None
@@ -153,6 +156,7 @@ class WebServer(Service):
             self._listener.stop()
         if self._runner is not None:
             await self._runner.cleanup()
+        self._peer_views.close()
         await self._peers.close()
 
     def _application(self, checks: Sequence[Middleware]) -> web.Application:

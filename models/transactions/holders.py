@@ -91,7 +91,7 @@ def open_transactions(
             of_producer.append((partition, holder))
     names = _by_producer(observed.listed)
     found = [_transaction(states, names, observed, ends) for _, states in sorted(held.items())]
-    return sorted(found, key=_age_order)[:MOST_TRANSACTIONS]
+    return sorted(found, key=age_order)[:MOST_TRANSACTIONS]
 
 
 def suspects(
@@ -129,7 +129,7 @@ def _coordinated(
     return listed, found
 
 
-def _age_order(transaction: OpenTransaction) -> tuple[int, int, int]:
+def age_order(transaction: OpenTransaction) -> tuple[int, int, int]:
     """Return the key that sorts the oldest transaction first."""
     written, started = or_none(transaction.last_write_ms), or_none(transaction.started_at_ms)
     known = [at for at in (started, written) if at is not None]

@@ -44,8 +44,27 @@ class RefusedOfTopic(Part):
     times: int
 
 
+class InstancePart(Part, kw_only=True, omit_defaults=True):
+    """Another instance that shares the groups, and the age of its part of a view.
+
+    name: its host and process id.
+    address: the URL of its page.
+    partitions: the number of partitions of ``__consumer_offsets`` that it has.
+    as_of_ms: when its part was received; None if the view has none of it.
+    why: why it did not answer the last time; None if it did.
+    """
+
+    name: str
+    address: str
+    partitions: int
+    as_of_ms: int | None = None
+    why: str | None = None
+
+
 class Head(Part, kw_only=True):
     """The service and its reader at ``now_ms``.
+
+    ``instances``: the others, if several share the groups and the view has their parts.
 
     Lists that an older service does not send are empty. The web server adds ``schema``, and to a
     view ``view``, ``links``, ``declared`` (columns and verdicts) and ``history``.
@@ -64,6 +83,7 @@ class Head(Part, kw_only=True):
     cluster_name: str | Absent = ABSENT
     version: str
     reader: PageReader
+    instances: Sequence[InstancePart] | Absent = ABSENT
 
 
 class HeadWithReassignments(Head, kw_only=True):

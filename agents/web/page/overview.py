@@ -24,9 +24,10 @@ from caughtup.models.verdicts import LAG
 
 #: The most groups in one answer, the worst; others are counted, and found by name.
 GROUPS_SHOWN = 2_000
-#: The most reassignments, events and samples of a group's lag, and the samples that make one: a
-#: minute's.
-_REASSIGNMENTS_SHOWN, _FEED_SHOWN, _SAMPLES, _EACH = 10, 100, 30, 6
+#: The most events.
+FEED_SHOWN = 100
+#: The most reassignments and samples of a group's lag, and the samples that make one: a minute's.
+_REASSIGNMENTS_SHOWN, _SAMPLES, _EACH = 10, 30, 6
 
 
 class ApplicationSummary(Part, omit_defaults=True):
@@ -113,7 +114,7 @@ def overview_steps(
         statuses={status: statuses[status] for status in LAG.words if statuses[status]},
         groups_not_told=not_told,
         streams=stream_lines(state.pipeline, now_ms),
-        feed=state.recent.happenings.newest(_FEED_SHOWN),
+        feed=state.recent.happenings.newest(FEED_SHOWN),
         **reassignment_fields(state, now_ms, _REASSIGNMENTS_SHOWN),
         **failure_fields(state),
     )

@@ -160,7 +160,7 @@ def _feed(state: ClusterState, kind: Kind) -> list[Happening]:
 
 #: The kinds of events that are marked on charts; the others are in the feed only.
 _MARKED = frozenset({"rebalance", "verdict", "reassignment"})
-_MOST_MARKS = 200
+MOST_MARKS = 200
 
 
 class RecentView(Part, kw_only=True, omit_defaults=True):
@@ -184,7 +184,7 @@ def recent_of_group(state: ClusterState, group: str, now_ms: int) -> RecentView:
 
 def recent_of_cluster(state: ClusterState, now_ms: int) -> RecentView:
     """Return the last hours of the cluster."""
-    happened = state.recent.happenings.newest(_MOST_MARKS)
+    happened = state.recent.happenings.newest(MOST_MARKS)
     return _recent(None, state.recent.cluster, happened, now_ms)
 
 
@@ -197,7 +197,7 @@ def _recent(
         for name, values in columns.items()
         if any(value is not None for value in values)
     }
-    marks = [one for one in happened if one.kind in _MARKED][:_MOST_MARKS]
+    marks = [one for one in happened if one.kind in _MARKED][:MOST_MARKS]
     return RecentView(group=group, now_ms=now_ms, at_ms=at_ms, series=known, marks=marks[::-1])
 
 

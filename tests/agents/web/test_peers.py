@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,9 +19,9 @@ from caughtup.agents.web import peers
 from caughtup.agents.web.addresses import FORWARDED, MISSING
 from caughtup.agents.web.peers import named_group
 from caughtup.models.sharing import Peer
-from tests.support.groups.records import GROUP
+from tests.support.groups.records import GROUP, commit
 from tests.support.observability.site import Site
-from tests.support.states import cluster_state, everything
+from tests.support.states import cluster_state, everything, read
 
 
 class Two(NamedTuple):
@@ -121,6 +122,16 @@ async def test_the_part_of_an_instance_that_does_not_answer_is_named(two: Two) -
         assert (answer.status, answer.headers[MISSING]) == (200, "host:1")
 
 
+async def test_a_partition_that_no_instance_has_is_named(two: Two) -> None:
+    two.other.state.held.count = 20
+    for path in ("/api/lag", "/api/lag?limit=5", "/api/connect"):
+        async with two.other.get(path, headers=BEARER) as answer:
+            named = "no instance yet (partition 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 9 more)"
+            assert (answer.status, answer.headers[MISSING]) == (200, named)
+    async with two.other.get("/api/reassignments", headers=BEARER) as answer:
+        assert MISSING not in answer.headers
+
+
 async def test_the_part_of_an_instance_that_is_silent_is_named(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,10 +152,34 @@ async def test_the_part_of_an_instance_that_is_silent_is_named(
         server.close()
 
 
-async def test_pages_of_all_instances_are_refused(two: Two) -> None:
-    async with two.other.get("/api/lag?limit=5", headers=BEARER) as answer:
-        assert answer.status == 400
-        assert "name one group" in (await answer.json())["error"]
+async def pages(site: Site, path: str) -> list[bytes]:
+    """Return the lines of all pages, from the first on."""
+    lines, url = [], URL(site.url(path))
+    while True:
+        async with site.client.get(url, headers=BEARER) as answer:
+            assert answer.status == 200
+            lines += (await answer.read()).splitlines()
+            if "next" not in answer.links:
+                return lines
+            url = answer.links["next"]["url"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 1000])
+@pytest.mark.parametrize("named", ["", "&group=zz&group=plain&group=mine&group=orders"])
+async def test_pages_have_the_lines_of_all_instances_sorted_by_group(
+    two: Two, limit: int, named: str
+) -> None:
+    for group in ("mine", "zz"):
+        read(two.other.state, *(commit(number, 5, group=group) for number in range(3)))
+    async with two.other.get(f"/api/lag?x=1{named}", headers=BEARER) as answer:
+        expected = (await answer.read()).splitlines()
+    order = re.findall("group=([a-z]+)", named)
+    expected.sort(key=lambda line: place(json.loads(line)["group"], order))
+    assert await pages(two.other, f"/api/lag?limit={limit}{named}") == expected
+
+
+def place(group: str, order: list[str]) -> tuple[int, str]:
+    return order.index(group) if order else 0, group
 
 
 async def test_without_the_token_nothing_is_forwarded(two: Two) -> None:

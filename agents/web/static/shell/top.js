@@ -2,7 +2,7 @@
 
 import { served } from "./address.js";
 import { h } from "./dom.js";
-import { count, duration, known, moment, plural, short } from "./format.js";
+import { ago, count, duration, known, moment, plural, short } from "./format.js";
 
 const LINKS = {
   live: ["ok", "live"],
@@ -50,6 +50,11 @@ export function notices(state, link, age) {
     said.push(h("p", { key: "ready", class: "notice" }, "Reading the log of groups: ",
       Number.isFinite(lag) ? `${plural(lag, "record")} to read. Figures may be old until then.` : "its length is not known yet.",
       h("span", { class: "progress", "--share": share.toFixed(3) })));
+  }
+  for (const each of (state?.instances ?? []).filter(({ why }) => known(why))) {
+    said.push(h("p", { key: `instance ${each.name}`, class: "notice bad" }, `The instance ${each.name} does not answer: ${each.why}. `,
+      known(each.as_of_ms) ? `Its ${plural(each.partitions, "partition")} of groups are shown as of ${ago(each.as_of_ms, state.now_ms)}.`
+        : `The groups of its ${plural(each.partitions, "partition")} are not shown.`));
   }
   for (const each of state?.notices ?? []) said.push(h("p", { key: each, class: "notice" }, each));
   return said;

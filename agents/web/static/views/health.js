@@ -1,7 +1,7 @@
 // The service itself: its parts, its reader, failures, refused records, and unwritten ones.
 
 import { h } from "../shell/dom.js";
-import { ago, count, plural, short } from "../shell/format.js";
+import { ago, count, known, plural, short } from "../shell/format.js";
 import { word } from "../shell/glossary.js";
 import { table } from "../shell/table.js";
 import { happened } from "../overview/happened.js";
@@ -39,11 +39,14 @@ export function wholeHealth(state, ui, nowMs) {
     ["Decode errors", h("b", { class: state.reader?.decode_errors ? "bad" : null }, count(state.reader?.decode_errors))],
     ["Version", state.version],
     ["Cluster", h("span", { class: "fixed" }, state.cluster)],
+    (state.instances ?? []).length > 0 && ["Other instances", state.instances.map((each) => h("span", { key: each.name, class: "why" },
+      h("span", { class: "fixed" }, each.name), `, ${plural(each.partitions, "partition")} of groups, `,
+      known(each.why) ? h("b", { class: "bad" }, `✗ does not answer: ${each.why}`) : h("b", { class: "ok" }, `✓ answered ${ago(each.as_of_ms, nowMs)}`)))],
   ];
   return [
     h("section", { key: "health", class: "panel", "aria-labelledby": "health" },
       h("h2", { id: "health" }, "caughtup itself"),
-      h("dl", { class: "facts" }, said.map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says))))),
+      h("dl", { class: "facts" }, said.filter(Boolean).map(([term, ...says]) => h("div", { key: term }, h("dt", null, term), h("dd", null, says))))),
     state.parts?.length > 0 && h("section", { key: "parts", class: "panel", "aria-labelledby": "parts" },
       h("h2", { id: "parts" }, "Parts"),
       h("p", { class: "quiet" }, "Each line says when the part last made progress. If a part makes none for too long, the service ends itself."),
