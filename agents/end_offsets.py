@@ -6,6 +6,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from confluent_kafka import KafkaException
 from mode import Service
@@ -14,6 +16,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.end_offset_listing import EndOffsetListing
+from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.probes.end_offsets import PROBE, EndOffsetObserver
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
@@ -34,6 +37,8 @@ _TAKEN_MS = 5_000
 #: How long a round waits until its records have come back into the state.
 _ROUND_TRIP_SECONDS = 1.0
 _POLL_SECONDS = 0.01
+#: How often the readable ends of topics that others list are looked up.
+_READABLE_SECONDS = 5.0
 #: A silent connection is dropped after this time; the default is a minute.
 CLIENT = {"socket.timeout.ms": 10_000}
 
@@ -42,7 +47,8 @@ class EndOffsetsProbe(Service):
     """Lists the end offsets of watched topics, and publishes those that changed.
 
     It lists every ``end_offsets_interval`` seconds, and at once when ``hurry`` is set: then a
-    generation waits for end offsets listed after it began.
+    generation waits for end offsets listed after it began. Of the instances that share the groups,
+    one lists a topic that groups of several read (``models.sharing.TopicListers``).
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
@@ -69,6 +75,10 @@ class EndOffsetsProbe(Service):
         self._topic_ids: dict[str, bytes] = {}
         #: The last published partition and its time (ms), until that record is in the state.
         self._untaken: tuple[TopicPartition, int] | None = None
+        #: The topics of the last round.
+        self._asked: frozenset[str] = frozenset()
+        #: The readable ends of topics that other instances list.
+        self._readable = ReadableEnds(settings, state)
         #: When each partition was listed last, in ms.
         self._listed_ms: dict[TopicPartition, int] = {}
 
@@ -93,6 +103,28 @@ class EndOffsetsProbe(Service):
                 await asyncio.wait_for(self._hurry.wait(), self._interval)
             except TimeoutError:
                 continue
+
+    @Service.task
+    async def _look_up_readable_ends(self) -> None:
+        """Look up the readable ends that this instance's groups need where another lists the topic."""
+        while not self.should_stop:
+            await self.sleep(_READABLE_SECONDS)
+            if self._state.held.others:
+                with self._state.faults.isolated(PROBE, "readable ends", now_ms(), self._failed):
+                    await self._read_tails()
+
+    async def _read_tails(self) -> None:
+        state, lister = self._state, self._lister()
+        wanted = filter(state.wanted_topics(), state.listers.topics())
+        left = {topic: name for topic in wanted if (name := lister(topic)) is not None}
+        found = {each: ends for topic in sorted(left) for each, ends in state.ends.of_topic(topic)}
+        suspects = self._readable.suspects(found)
+        await asyncio.to_thread(self._readable.read, suspects, found)
+        for partition, ends in self._readable.complete(found).items():
+            end, known = ends.readable_end_offset, found[partition].readable_end_offset
+            if end is not None and (known is None or end < known):
+                value = self._value(partition, ends, left[partition.topic])
+                await self._topic.send(key=encode_partition(partition), value=value)
 
     def _failed(self, _: Exception) -> bool:
         return self._health.failed(PROBE)
@@ -121,7 +153,7 @@ class EndOffsetsProbe(Service):
             with faults.isolated(PROBE, partition.topic, now):
                 awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
                 if awaits or partition.topic in named or self._is_due(partition, ends):
-                    value = self._value(partition, ends)
+                    value = self._value(partition, ends, self._state.held.name or None)
             if value is not None:
                 self._published[partition] = ends
                 await self._topic.send(key=encode_partition(partition), value=value)
@@ -137,8 +169,22 @@ class EndOffsetsProbe(Service):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
+        await self._leave(frozenset(partition.topic for partition in present), wants)
         as_of_ms = self._complete_as_of(listing)
         return as_of_ms if await self._is_taken(present) else None
+
+    async def _leave(self, asked: frozenset[str], wants: Callable[[str], bool]) -> None:
+        """Publish which topics this instance no longer lists: another may have left them to it."""
+        before, self._asked = self._asked, asked
+        if not self._state.held.others:
+            return
+        lister = self._lister()
+        for topic in sorted(before - asked):
+            of_topic = next(self._state.ends.of_topic(topic), None)
+            if of_topic is not None and not wants(topic) and lister(topic) is None:
+                partition, ends = of_topic
+                value = self._value(partition, ends)
+                await self._topic.send(key=encode_partition(partition), value=value)
 
     def _note_what_was_read(self) -> None:
         """Before the first round, count the newest end offsets in the state as this probe's last success."""
@@ -184,23 +230,43 @@ class EndOffsetsProbe(Service):
             return True
         taken = self._state.ends.latest(partition)
         # The state may have a record of another writer instead of ours.
-        is_taken = (
-            taken is not None
-            and taken.as_of_ms >= known.as_of_ms
-            and _offsets(taken) == _offsets(known)
-        )
+        is_taken = taken is not None and taken.as_of_ms >= known.as_of_ms and _agree(taken, known)
         # The age is negative if a clock was set back.
         age_ms = ends.as_of_ms - known.as_of_ms
         return not 0 <= age_ms < (_REFRESH_MS if is_taken else _TAKEN_MS)
 
     def _wants(self) -> Callable[[str], bool]:
         """Return a test for the topics to list. Own topics are left out: each round changes them."""
-        wanted = self._state.wanted_topics()
-        return lambda topic: wanted(topic) and not topic.startswith(self._prefix)
+        wanted, lister = self._state.wanted_topics(), self._lister()
+        # A generation waits for end offsets that are listed at once.
+        awaited = tuple(f"{group}-" for group in self._state.applications.awaited())
+        return lambda topic: (
+            wanted(topic)
+            and not topic.startswith(self._prefix)
+            and (topic.startswith(awaited) or lister(topic) is None)
+        )
 
-    def _value(self, partition: TopicPartition, ends: EndOffsets) -> bytes:
+    def _lister(self) -> Callable[[str], str | None]:
+        """Return a function of topics: the other instance that lists one, None if this one has to."""
+        present = frozenset(peer.name for peer in self._state.held.peers())
+        if not present:
+            return lambda _: None
+        return partial(self._state.listers.lister, present=present, now_ms=now_ms())
+
+    def _value(
+        self, partition: TopicPartition, ends: EndOffsets, listed_by: str | None = None
+    ) -> bytes:
         topic_id = self._topic_ids.get(partition.topic)
-        return FORMAT.encode(EndOffsetsRecord.from_ends(partition, ends, topic_id))
+        return FORMAT.encode(EndOffsetsRecord.from_ends(partition, ends, topic_id, listed_by))
+
+
+def _agree(taken: EndOffsets, known: EndOffsets) -> bool:
+    """Return whether the state's end offsets are those published, or of a lower readable end."""
+    end, published = taken.readable_end_offset, known.readable_end_offset
+    is_lower = end is not None and (published is None or end < published)
+    return _offsets(taken) == _offsets(
+        replace(known, readable_end_offset=end) if is_lower else known
+    )
 
 
 def _offsets(ends: EndOffsets) -> tuple[int | None, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: The reported offset sum of a running active (``Task.LATEST_OFFSET``).
 LATEST_OFFSET = -2
@@ -27,6 +27,23 @@ class EndOffsets:
     end_offset: int
     as_of_ms: int
     readable_end_offset: int | None = None
+
+    def with_readable_end_of(self, earlier: EndOffsets | None) -> EndOffsets:
+        """Return these end offsets with the readable end of earlier ones, where it still holds.
+
+        It holds while the last stable offset is the same. Who looked it up began to read at the
+        committed offset of a group of its own: of two readable ends the lower is exact.
+        """
+        if earlier is None or earlier.last_stable_offset != self.last_stable_offset:
+            return self
+        known, found = self.readable_end_offset, earlier.readable_end_offset
+        if found is None or earlier.start_offset > self.start_offset:  # a topic of the same name
+            return self
+        return (
+            self
+            if known is not None and known <= found
+            else replace(self, readable_end_offset=found)
+        )
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:

@@ -6,8 +6,9 @@ All records of a group are in one partition: the instance that has the partition
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from zlib import crc32
 
 from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
 from caughtup.models.assignors.consumer.sticky import assign_sticky
@@ -128,10 +129,12 @@ class HeldPartitions:
     """The partitions of ``__consumer_offsets`` whose groups this instance has.
 
     ``count`` is the number of all partitions. By default, it has all (``numbers`` is None).
-    ``others`` maps each partition that was given to another instance to that instance.
+    ``others`` maps each partition that was given to another instance to that instance. ``name``:
+    that of this instance among them.
     """
 
     def __init__(self) -> None:
+        self.name = ""
         self.count = 0
         self.numbers: frozenset[int] | None = None
         self.others: Mapping[int, Peer] = {}
@@ -172,3 +175,48 @@ class HeldPartitions:
     def has_group(self, group: str) -> bool:
         """Return whether the instance has the partition with a group's records."""
         return self.numbers is None or self.partition_of(group) in self.numbers
+
+
+class TopicListers:
+    """Which other instance lists the end offsets of a topic that this one's groups read, too.
+
+    All read what each publishes. Of the instances that list a topic, the one with the highest weight
+    for it goes on, and the others leave it to that one.
+    """
+
+    def __init__(self) -> None:
+        #: By topic: the newest instance of a higher weight that listed it, and when (ms).
+        self._above: dict[str, tuple[str, int]] = {}
+
+    def note(self, topic: str, instance: str | None, at_ms: int, own: str) -> None:
+        """Note that an instance listed a topic at a time (ms); None: it does no longer.
+
+        ``own``: the name of this instance.
+        """
+        if instance is None:
+            self._above.pop(topic, None)
+        elif instance != own and _weight(topic, instance) > _weight(topic, own):
+            known = self._above.get(topic)
+            if known is None or known[1] <= at_ms or known[0] == instance:
+                self._above[topic] = instance, at_ms
+
+    def topics(self) -> list[str]:
+        """Return the topics that others list, or listed."""
+        return list(self._above)
+
+    def lister(self, topic: str, present: Container[str], now_ms: int) -> str | None:
+        """Return the instance to which a topic is left, None if this one has to list it.
+
+        ``present``: the names of the other instances that have groups.
+        """
+        name, at_ms = self._above.get(topic, ("", 0))
+        is_left = name in present and now_ms - at_ms < LISTED_MS
+        return name if is_left else None
+
+
+#: An instance that lists a topic publishes each of its partitions once a minute at least.
+LISTED_MS = 75_000
+
+
+def _weight(topic: str, instance: str) -> int:
+    return crc32(f"{instance} {topic}".encode(errors="surrogatepass"))

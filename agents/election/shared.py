@@ -176,7 +176,7 @@ class SharedElection(Election):
             # Its pending records were decided when it had them: none may be sent.
             self._health.broken = f"the coordinator removed this instance from the group {self._group}, and others have its partitions"
             return
-        self._held.count, self._slot = count, share.slot
+        self._held.count, self._held.name, self._slot = count, self._instance.name, share.slot
         self._held.others = {
             number: result.peers.get(member, Peer(member, ""))
             for member, theirs in sorted(result.shares.items())

@@ -17,6 +17,7 @@ from caughtup.models.pipeline_progress import StreamProgress
 from caughtup.models.records.catch_up_rates import read_rates
 from caughtup.models.records.decoding import require_past
 from caughtup.models.records.end_offsets import read_end_offsets
+from caughtup.models.records.fields import or_none
 from caughtup.models.records.pipeline_progress import read_progress
 from caughtup.models.records.task_positions import read_position
 from caughtup.models.records.topics import (
@@ -31,7 +32,7 @@ from caughtup.models.tasks.positions import TaskPosition, reported_position
 
 
 class _DecodedEnds(NamedTuple):
-    """A record of end offsets, with the topic's id if known and our clock (ms).
+    """A record of end offsets, with the topic's id if known, who listed them, and our clock (ms).
 
     ``ends`` is None for a tombstone.
     """
@@ -39,6 +40,7 @@ class _DecodedEnds(NamedTuple):
     partition: TopicPartition
     ends: EndOffsets | None
     topic_id: bytes | None
+    listed_by: str | None
     clock_ms: int
 
 
@@ -61,14 +63,19 @@ def _decode_ends(
     del at_ms
     partition, record = read_end_offsets(key, value)
     if record is None:
-        return _DecodedEnds(partition, None, None, clock_ms)
+        return _DecodedEnds(partition, None, None, None, clock_ms)
     require_past(record.as_of_ms, clock_ms)
     topic_id = bytes.fromhex(record.topic_id) if record.topic_id else None
-    return _DecodedEnds(partition, record.to_ends(), topic_id, clock_ms)
+    listed_by = or_none(record.listed_by)
+    return _DecodedEnds(partition, record.to_ends(), topic_id, listed_by, clock_ms)
 
 
 def _apply_ends(state: ClusterState, decoded: _DecodedEnds) -> bool:
-    state.apply_ends(*decoded)
+    partition, ends, topic_id, listed_by, clock_ms = decoded
+    state.apply_ends(partition, ends, topic_id, clock_ms)
+    if state.held.are_shared:
+        at_ms = clock_ms if ends is None else min(ends.as_of_ms, clock_ms)
+        state.listers.note(partition.topic, listed_by, at_ms, state.held.name)
     return True
 
 

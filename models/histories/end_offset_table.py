@@ -162,6 +162,12 @@ class EndOffsetTable:
                     table._add(partition, self._histories[partition].copy())
         return table
 
+    def of_topic(self, topic: str) -> Iterator[tuple[TopicPartition, EndOffsets]]:
+        """Yield a topic's partitions with their newest samples."""
+        for number in self._rows.get(topic, ()):
+            partition = TopicPartition(topic, number)
+            yield partition, self._histories[partition].latest
+
     def partitions(self) -> list[TopicPartition]:
         """Return all partitions, in the order in which they were added."""
         return list(self._histories)

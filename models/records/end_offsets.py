@@ -5,7 +5,18 @@ from __future__ import annotations
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.decoding import RecordFormat, require_agreement
-from caughtup.models.records.fields import Offset, Partition, Record, TimeMs, Topic, TopicId
+from caughtup.models.records.fields import (
+    ABSENT,
+    Absent,
+    Name,
+    Offset,
+    Partition,
+    Record,
+    TimeMs,
+    Topic,
+    TopicId,
+    or_absent,
+)
 from caughtup.models.records.keys import decode_partition, encode_partition
 
 
@@ -21,6 +32,8 @@ class EndOffsetsRecord(Record):
     readable_end_offset: the offset after the last record that a read_committed consumer gets,
         before transaction markers and aborted records; null if the probe did not look it up.
     topic_id: Kafka's id of the topic, 32 hexadecimal digits; null if no reader needs it.
+    listed_by: the instance whose probe listed them, if several share the groups; absent if none
+        goes on listing them.
     """
 
     topic: Topic
@@ -31,6 +44,7 @@ class EndOffsetsRecord(Record):
     as_of_ms: TimeMs
     readable_end_offset: Offset | None = None
     topic_id: TopicId | None = None
+    listed_by: Name | Absent = ABSENT
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -44,7 +58,11 @@ class EndOffsetsRecord(Record):
 
     @classmethod
     def from_ends(
-        cls, partition: TopicPartition, ends: EndOffsets, topic_id: bytes | None = None
+        cls,
+        partition: TopicPartition,
+        ends: EndOffsets,
+        topic_id: bytes | None = None,
+        listed_by: str | None = None,
     ) -> EndOffsetsRecord:
         """Return the record of a partition's end offsets."""
         return cls(
@@ -56,6 +74,7 @@ class EndOffsetsRecord(Record):
             ends.as_of_ms,
             ends.readable_end_offset,
             topic_id.hex() if topic_id else None,
+            or_absent(listed_by),
         )
 
     def to_ends(self) -> EndOffsets:

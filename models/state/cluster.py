@@ -43,7 +43,7 @@ from caughtup.models.rebalances.topics import TopicChanges
 from caughtup.models.recent.recent import Recent
 from caughtup.models.records.recommendations import RecommendationRecord
 from caughtup.models.records.transactions import OpenTransaction
-from caughtup.models.sharing import HeldPartitions
+from caughtup.models.sharing import HeldPartitions, TopicListers
 from caughtup.models.spark_queries import SparkQueries
 from caughtup.models.state.group_decisions import (
     GroupDecisions,
@@ -74,6 +74,7 @@ class ClusterState:
         self.watching = watching or Watching()
         #: The groups that this instance has, if several share them.
         self.held = HeldPartitions()
+        self.listers = TopicListers()
         self.ends = EndOffsetTable()
         self.reassignments = ReassignmentTracker()
         self.faults = Faults()
@@ -221,6 +222,8 @@ class ClusterState:
     ) -> None:
         """Apply a partition's end offsets, None if it is deleted, and its topic's id, if known."""
         before = self.ends.latest(partition)
+        if ends is not None:
+            ends = ends.with_readable_end_of(before)
         self.ends.apply(partition, ends, now_ms)
         if ends is None:
             self.topics.forget(partition.topic)

@@ -32,6 +32,7 @@ FIELDS: dict[str, Any] = {
     "as_of_ms": 1_000,
     "readable_end_offset": 88,
     "topic_id": "00112233445566778899aabbccddeeff",
+    "listed_by": "host:1",
 }
 
 
@@ -64,6 +65,46 @@ def test_a_tombstone_forgets_the_partition_that_its_key_names() -> None:
     assert len(state.ends) == 1
     end_offsets.apply_record(state, KEY, None)
     assert len(state.ends) == 0
+
+
+def test_a_record_of_another_instance_keeps_the_readable_end_that_is_known() -> None:
+    state = cluster_state()
+    end_offsets.apply_record(state, KEY, encoded())
+    end_offsets.apply_record(state, KEY, encoded(readable_end_offset=None, as_of_ms=1_100))
+    assert state.ends.latest(PARTITION) == EndOffsets(5, 90, 100, 1_100, 88)
+    end_offsets.apply_record(state, KEY, encoded(readable_end_offset=89, as_of_ms=1_200))
+    assert state.ends.latest(PARTITION) == EndOffsets(5, 90, 100, 1_200, 88)
+    end_offsets.apply_record(state, KEY, encoded(readable_end_offset=87, as_of_ms=1_300))
+    assert state.ends.latest(PARTITION) == EndOffsets(5, 90, 100, 1_300, 87)
+    moved = {"last_stable_offset": 91, "readable_end_offset": None}
+    end_offsets.apply_record(state, KEY, encoded(as_of_ms=1_400, **moved))
+    assert state.ends.latest(PARTITION) == EndOffsets(5, 91, 100, 1_400, None)
+
+
+def test_a_topic_of_the_same_name_has_no_readable_end_of_the_one_before() -> None:
+    state = cluster_state()
+    end_offsets.apply_record(state, KEY, encoded())
+    again = {"start_offset": 0, "readable_end_offset": None, "as_of_ms": 1_100}
+    end_offsets.apply_record(state, KEY, encoded(**again))
+    assert state.ends.latest(PARTITION) == EndOffsets(0, 90, 100, 1_100, None)
+
+
+def test_a_record_says_who_lists_the_topic_where_instances_share_the_groups() -> None:
+    state = cluster_state()
+    names = [f"host:{number}" for number in range(20)]
+    for shared in (False, True):
+        if shared:
+            state.held.name, state.held.numbers = "host:x", frozenset()
+        listers = set()
+        for name in names:
+            end_offsets.apply_record(state, KEY, encoded(listed_by=name))
+            listers.add(state.listers.lister("orders-in", names, 1_000))
+        assert (len(listers) > 2) == shared
+    end_offsets.apply_record(state, KEY, encoded(listed_by=None, as_of_ms=1_100))
+    assert state.listers.lister("orders-in", names, 1_000) is not None  # refused
+    without = json.dumps({name: FIELDS[name] for name in FIELDS if name != "listed_by"}).encode()
+    end_offsets.apply_record(state, KEY, without)
+    assert state.listers.lister("orders-in", names, 1_000) is None
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from caughtup.models.sharing import (
+    LISTED_MS,
     MOST_INSTANCES,
     Claim,
     HeldPartitions,
     PartitionShare,
     Peer,
+    TopicListers,
     share_partitions,
     unclaimed_slots,
 )
@@ -126,3 +131,60 @@ def test_without_shares_an_instance_has_every_group() -> None:
     held.others = dict.fromkeys(range(COUNT), other)
     assert held.peer_of("orders") == other
     assert held.peers() == [other]
+
+
+@given(seed=st.integers(0, 1 << 32), count=st.integers(1, 6))
+def test_one_of_those_that_read_a_topic_lists_it(seed: int, count: int) -> None:
+    names = [f"host:{number}" for number in range(count)]
+    listers = {name: TopicListers() for name in names}
+    drawn = Random(seed)
+    now = 0
+
+    def turn(wanting: list[str], present: set[str]) -> list[str]:
+        """Let each instance list the topic that has to; return these."""
+        listing = []
+        for name in drawn.sample(wanting, len(wanting)):
+            if listers[name].lister("orders", present - {name}, now) is None:
+                listing.append(name)
+                for own, heard in listers.items():
+                    heard.note("orders", name, now, own)
+        return listing
+
+    wanting = drawn.sample(names, drawn.randint(1, count))
+    present = set(names)
+    for _ in range(2):
+        turn(wanting, present)
+    (first,) = turn(wanting, present)
+    # It has gone.
+    present.discard(first)
+    others = [name for name in wanting if name != first]
+    turn(others, present)
+    listing = turn(others, present)
+    assert len(listing) == bool(others)
+    if others:
+        # Its groups no longer read the topic: it says so, and the next one goes on at once.
+        for own, heard in listers.items():
+            heard.note("orders", None, now, own)
+        rest = [name for name in others if name not in listing]
+        turn(rest, present)
+        listing = turn(rest, present)
+        assert len(listing) == bool(rest)
+        # It is silent, though it is there.
+        now += LISTED_MS
+        last = [name for name in rest if name not in listing]
+        turn(last, present)
+        assert len(turn(last, present)) == bool(last)
+
+
+def test_of_two_that_list_a_topic_one_leaves_it_to_the_other_while_that_is_there() -> None:
+    left = []
+    for number in range(50):
+        topic, first, second = f"orders-{number}", TopicListers(), TopicListers()
+        first.note(topic, "a:2", 5, "a:1")
+        second.note(topic, "a:1", 5, "a:2")
+        by_first = first.lister(topic, {"a:2"}, 5)
+        assert {by_first, second.lister(topic, {"a:1"}, 5)} in ({None, "a:2"}, {None, "a:1"})
+        assert first.lister(topic, set(), 5) is None
+        assert first.lister("payments", {"a:2"}, 5) is None
+        left.append(by_first is not None)
+    assert 10 < sum(left) < 40

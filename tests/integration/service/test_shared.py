@@ -5,6 +5,7 @@ With ``-m thorough`` HAND_OVERS=100 times. It prints seeds, and for how long gro
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import statistics
@@ -15,14 +16,17 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
+from confluent_kafka import Producer
 
+from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.topics import create_topics
 from caughtup.models.durations import counted
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told, lived, silences
 from tests.chaos.leaving import CODES, LEAVING, Leaving, cut_off
 from tests.support.groups.emulated import Rebalancing, name
-from tests.support.kafka.topics import words_read
-from tests.support.service import Service, caughtup, wait_for
+from tests.support.kafka.topics import whole_topic, words_read
+from tests.support.service import Service, caughtup, commit, wait_for
 
 #: A multiple of the usual 4, so that emulated groups keep to partitions of their own (see ``name``).
 PARTITIONS = {"offsets.topic.num.partitions": "32"}
@@ -175,9 +179,59 @@ def check_what_they_say(fleet: Fleet) -> None:
             lines = service.lines(f"api/lag?group={group}")
             assert {line["group"] for line in lines} == {group}
         assert {line["group"] for line in service.lines("api/lag")} >= {*groups}
+        assert {row["group"] for row in service.page()["groups"]} >= {*groups}
+        assert [one.get("why") for one in service.page()["instances"]] == [None]
+    check_each_topic_is_listed_by_one(fleet)
+    check_markers_are_no_lag_whoever_lists_the_topic(fleet)
     directory = fleet.cluster.processes.directory
     checked = caughtup("check", "--config", fleet.running[0].settings_file, directory=directory)
     assert "share the" in checked.out
+
+
+def check_each_topic_is_listed_by_one(fleet: Fleet) -> None:
+    """Check that of two instances with groups on a topic, one lists its end offsets."""
+    for number in range(4):  # so that both have one of them
+        commit(fleet.cluster, f"words-{number}-{fleet.own}", "words", 1)
+    time.sleep(5)  # until one leaves it to the other
+    since_ms = int(time.time() * 1000)
+    while time.time() * 1000 < since_ms + 4_000:
+        produce(fleet.cluster, "words", 10)
+        time.sleep(0.3)
+    topic = fleet.running[0].topic("end-offsets")
+    records = [json.loads(one.value() or b"{}") for one in whole_topic(fleet.cluster, topic)]
+    listed = [
+        one["listed_by"]
+        for one in records
+        if one.get("topic") == "words" and one["as_of_ms"] > since_ms
+    ]
+    assert len(listed) > 2
+    assert len(set(listed)) == 1
+    ends = [
+        service.lines(f"api/lag?group=words-0-{fleet.own}")[0]["end_offset"]
+        for service in fleet.running
+    ]
+    assert min(ends) > 40
+
+
+def check_markers_are_no_lag_whoever_lists_the_topic(fleet: Fleet) -> None:
+    """Check groups that have read all records of a topic that ends with a transaction's marker."""
+    create_topics(fleet.cluster, {"paid": 1})
+    config = {**fleet.cluster.client_config(), "transactional.id": f"paying-{fleet.own}"}
+    producer = Producer(config)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("paid", b"1")
+    producer.commit_transaction(30)
+    committed = {f"paid-{offset}-{n}-{fleet.own}": offset for offset in (0, 1) for n in range(4)}
+    for group, offset in committed.items():
+        commit(fleet.cluster, group, "paid", offset)
+
+    def lags() -> dict[str, object]:
+        lines = [line for service in fleet.running for line in service.lines("api/lag")]
+        return {line["group"]: line.get("lag") for line in lines if line["group"] in committed}
+
+    expected = {group: 1 - offset for group, offset in committed.items()}
+    wait_for("markers are no lag", lambda: lags() == expected, HEARD_SECONDS)
 
 
 @pytest.mark.thorough
