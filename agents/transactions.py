@@ -48,6 +48,8 @@ PROBE = "transactions"
 _INTERVAL_SECONDS = 5.0
 #: How often a transaction is written of which only what lies behind it has changed.
 _UNCHANGED_MS = 60_000
+#: A record that is not written again for this time is of an instance that is gone.
+_STALE_SECONDS = 150.0
 
 
 class TransactionsProbe(Service):
@@ -94,6 +96,31 @@ class TransactionsProbe(Service):
     def write_again(self) -> None:
         """Write all transactions again in the next round, since the topic was recreated."""
         self._written.clear()
+
+    @Service.task
+    async def _remove_stale(self) -> None:
+        """Remove what instances wrote that are gone, if instances share the groups; one does."""
+        before: Mapping[tuple[int, int], int] = {}
+        while not self.should_stop:
+            await self.sleep(_STALE_SECONDS)
+            if not self._state.held.are_shared or not self._health.cluster_wide():
+                before = {}
+                continue
+            with self._state.faults.isolated(PROBE, "stale records", now_ms(), self._failed):
+                before = await self.remove_unchanged(before)
+
+    async def remove_unchanged(
+        self, before: Mapping[tuple[int, int], int]
+    ) -> Mapping[tuple[int, int], int]:
+        """Remove the records that are as old as before, by producer (ms); return their times now.
+
+        Raises UserError when the topic cannot be read.
+        """
+        found = await asyncio.to_thread(self._read)
+        for producer in sorted(found.keys() - self._written.keys()):
+            if found[producer].as_of_ms == before.get(producer):
+                await self._topic.send(key=found[producer].key, value=None)
+        return {producer: record.as_of_ms for producer, record in found.items()}
 
     async def _read_back(self) -> None:
         """Read back what was written before a restart: some transactions may have ended since."""
@@ -149,9 +176,11 @@ class TransactionsProbe(Service):
         """Return the partitions whose last stable offset stands still, and how many are left out.
 
         Of ``__consumer_offsets``, those whose first commit of an open transaction is the same as in
-        the last round.
+        the last round. If instances share the groups, those of the topics of this one's.
         """
-        held, left_out = held_partitions(self._state.ends, now_ms() - HELD_MS, MOST_PARTITIONS)
+        wants = self._state.wanted_topics() if self._state.held.are_shared else None
+        since_ms = now_ms() - HELD_MS
+        held, left_out = held_partitions(self._state.ends, since_ms, MOST_PARTITIONS, wants)
         before, self._held_before = self._held_before, self._held_offsets()
         for partition, ends in self._held_before.items():
             last = before.get(partition)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -89,17 +89,22 @@ def producer(transaction: OpenTransaction) -> tuple[int, int]:
 
 
 def held_partitions(
-    ends: EndOffsetTable, held_before_ms: int, most: int
+    ends: EndOffsetTable,
+    held_before_ms: int,
+    most: int,
+    wants: Callable[[str], bool] | None = None,
 ) -> tuple[dict[TopicPartition, EndOffsets], int]:
     """Return the latest end offsets where the last stable offset has stood still since a time.
 
-    Those that stand still for longest come first. Also returns the number of the partitions that
+    ``wants``: a test for the topics, by default of all. Those that stand still for longest come first. Also returns the number of the partitions that
     were left out beyond ``most``.
     """
     found = sorted(
         (history.held_ms, partition, history.latest)
         for partition, history in ends.held()
-        if history.held_ms is not None and history.held_ms <= held_before_ms
+        if history.held_ms is not None
+        and history.held_ms <= held_before_ms
+        and (wants is None or wants(partition.topic))
     )
     kept = {partition: latest for _, partition, latest in found[:most]}
     return kept, max(0, len(found) - most)

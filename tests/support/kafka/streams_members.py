@@ -85,9 +85,9 @@ class PlayedApplication:
         await asyncio.sleep(joins_after)
         second = asyncio.create_task(self._join(follows))
         answer = await first
-        while not second.done() or answer.generation < second.result().generation:
-            # The group was empty, and had a generation with one member.
-            await asyncio.sleep(0.05)
+        # Otherwise the group was empty, and had a generation with one member. The other's answer may
+        # come later than this one: to join again would begin a rebalance that it knows nothing of.
+        while not await _ended(second) or answer.generation < second.result().generation:
             answer = await self._join(begins)
         joined = await second
         generation = joined.generation
@@ -126,3 +126,9 @@ class PlayedApplication:
 def topics_of(group: str) -> tuple[str, str]:
     """Return the names of a played application's source and changelog."""
     return f"{group}-in", f"{group}-counts-changelog"
+
+
+async def _ended(task: asyncio.Task[JoinGroupAnswer]) -> bool:
+    """Return whether a task ends within two seconds."""
+    done, _ = await asyncio.wait({task}, timeout=2.0)
+    return bool(done)
