@@ -24,7 +24,7 @@ from caughtup.agents.kafka.first_contact import connect, unreachable
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.process.logs import set_up_logging
 from caughtup.agents.process.supervisor import Supervisor, describe
-from caughtup.agents.process.turns import collect_seldom, switch_often
+from caughtup.agents.process.turns import collect_seldom, switch_often, use_few_arenas
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import describe_topics
 from caughtup.agents.topics.definitions import create_topics
@@ -79,6 +79,7 @@ def run(
         try:
             collect_seldom()
             switch_often()
+            use_few_arenas()
             asyncio.run(serve(settings, prepare(settings), supervisor))
         except click.ClickException:
             raise

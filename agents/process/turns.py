@@ -123,6 +123,21 @@ def collect_seldom() -> None:
     gc.set_threshold(*_SELDOM)
 
 
+#: ``M_ARENA_MAX`` of glibc's malloc.h, and the number of arenas.
+_ARENA_MAX, _ARENAS = -8, 2
+
+
+def use_few_arenas() -> None:
+    """Let threads share two arenas of memory, where the C library has such (glibc).
+
+    By default each thread has one of its own, up to eight a core, and keeps what it frees. The
+    service has some thirty, most of librdkafka, that seldom allocate at the same time.
+    """
+    option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if option is not None:
+        option(_ARENA_MAX, _ARENAS)
+
+
 def return_free_memory() -> None:
     """Return memory that is allocated no longer to the system, where the C library can (glibc).
 
