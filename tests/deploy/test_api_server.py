@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.test_chart import EVERYTHING, MINIMAL
+from tests.deploy.test_chart import AUTOSCALED, EVERYTHING, MINIMAL, STATEFUL
 from tests.support.charts.api_server import ApiServer, Refused, api_server, knows, missing
 from tests.support.charts.manifests import rendered
 
@@ -34,9 +34,9 @@ def installed(
     return made
 
 
-def pod_of(deployment: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """Return the pod that the deployment's controller would create."""
-    template = deployment["spec"]["template"]
+def pod_of(workload: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Return the pod that the workload's controller would create."""
+    template = workload["spec"]["template"]
     metadata = {**template["metadata"], "name": "lag-0", "namespace": namespace}
     metadata.pop("creationTimestamp", None)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
@@ -56,6 +56,20 @@ def test_a_release_is_accepted_and_its_pod_admitted_where_pods_are_restricted(
     without_priority["spec"].pop("priorityClassName", None)
     admitted = server.apply(without_priority, namespace)
     assert admitted["spec"]["securityContext"]["runAsUser"] == 10001
+
+
+def test_a_stateful_set_and_what_scales_it_are_accepted_and_its_pod_admitted(
+    server: ApiServer,
+) -> None:
+    server.make_namespace("stateful")
+    made = installed(server, {**STATEFUL, **AUTOSCALED}, "stateful")
+    scaled = made["HorizontalPodAutoscaler/lag-caughtup"]["spec"]
+    assert scaled["behavior"]["scaleUp"]["selectPolicy"] == "Max", "defaults are filled in"
+    assert made["Service/lag-caughtup-pods"]["spec"]["clusterIP"] == "None"
+    workload = made["StatefulSet/lag-caughtup"]
+    assert workload["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 0
+    admitted = server.apply(pod_of(workload, "stateful"), "stateful")
+    assert admitted["spec"]["containers"][0]["env"][-1]["name"] == "CAUGHTUP_WEB_ADDRESS"
 
 
 def test_an_upgrade_from_the_defaults_to_everything_is_accepted(server: ApiServer) -> None:

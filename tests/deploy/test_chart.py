@@ -67,6 +67,9 @@ EVERYTHING: dict[str, Any] = {
     "priorityClassName": "high",
 }
 SERVICE_MONITOR = {"monitor": {"kind": "ServiceMonitor"}, "nameOverride": "lags"}
+SHARED: dict[str, Any] = {"settings": {"workers": "shared"}}
+STATEFUL: dict[str, Any] = {**SHARED, "kind": "StatefulSet", "replicas": 3}
+AUTOSCALED: dict[str, Any] = {**SHARED, "autoscaling": {"enabled": True, "targetCPU": 70}}
 KINDS = {"ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "ServiceAccount"}
 
 
@@ -81,8 +84,13 @@ def one(kind: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def container(values: dict[str, Any]) -> dict[str, Any]:
-    (found,) = one("Deployment", values)["spec"]["template"]["spec"]["containers"]
+    workload = one(values.get("kind", "Deployment"), values)
+    (found,) = workload["spec"]["template"]["spec"]["containers"]
     return dict(found)
+
+
+def variables(values: dict[str, Any]) -> dict[str, Any]:
+    return {one["name"]: one for one in container(values)["env"]}
 
 
 def settings_of(values: dict[str, Any], directory: Path) -> Settings:
@@ -93,7 +101,7 @@ def settings_of(values: dict[str, Any], directory: Path) -> Settings:
 
 
 def test_helm_finds_nothing_to_complain_of() -> None:
-    for values in (MINIMAL, EVERYTHING):
+    for values in (MINIMAL, EVERYTHING, STATEFUL, AUTOSCALED):
         said = helm_python.lint(str(CHART), values, strict=True)
         assert said["errors"] == []
         found = [message["error"] for message in said["messages"] if message["severity"] > 1]
@@ -107,16 +115,35 @@ def test_a_release_is_what_it_takes_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [MINIMAL, EVERYTHING, SERVICE_MONITOR], ids=["minimal", "everything", "monitor"]
+    "values",
+    [
+        MINIMAL,
+        EVERYTHING,
+        SERVICE_MONITOR,
+        {**STATEFUL, **AUTOSCALED},
+        {**STATEFUL, "networkPolicy": {"enabled": True}},
+    ],
+    ids=["minimal", "everything", "monitor", "autoscaled", "stateful"],
 )
 def test_every_manifest_is_valid_by_the_published_schemas(values: dict[str, Any]) -> None:
     found = {name: refused(manifest) for name, manifest in rendered(values).items()}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "NetworkPolicy", "PodMonitor", "PrometheusRule"])
-def test_a_field_that_there_is_not_is_found(kind: str) -> None:
-    manifest = one(kind, EVERYTHING)
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("Deployment", EVERYTHING),
+        ("HorizontalPodAutoscaler", AUTOSCALED),
+        ("NetworkPolicy", EVERYTHING),
+        ("PodMonitor", EVERYTHING),
+        ("PrometheusRule", EVERYTHING),
+        ("StatefulSet", STATEFUL),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_field_that_there_is_not_is_found(kind: str, values: dict[str, Any]) -> None:
+    manifest = one(kind, values)
     manifest["spec"]["nonsense"] = 1
     assert [wrong for wrong in refused(manifest) if "nonsense" in wrong]
 
@@ -135,6 +162,8 @@ def test_a_field_that_there_is_not_is_found(kind: str) -> None:
         ({"monitor": {"kind": "Probe"}}, "'/monitor/kind'"),
         ({"secrets": ["a", "a"]}, "'/secrets'"),
         ({"replica": 1}, "additional properties 'replica' not allowed"),
+        ({"kind": "DaemonSet"}, "'/kind'"),
+        ({"autoscaling": {"maxReplicas": 17}}, "'/autoscaling/maxReplicas': maximum"),
     ],
     ids=str,
 )
@@ -174,17 +203,125 @@ def test_the_settings_arrive_in_the_service(tmp_path: Path) -> None:
 
 
 def test_pods_that_share_the_groups_know_each_others_addresses() -> None:
-    def variables(**settings: object) -> dict[str, Any]:
-        values = {"settings": {"bootstrap_servers": "kafka:9092", **settings}}
-        (container,) = one("Deployment", values)["spec"]["template"]["spec"]["containers"]
-        return {one["name"]: one for one in container["env"]}
-
-    assert "CAUGHTUP_WEB_ADDRESS" not in variables()
-    assert "CAUGHTUP_WEB_ADDRESS" not in variables(workers="active")
-    shared = variables(workers="shared")
+    for kind in ("Deployment", "StatefulSet"):
+        for settings in ({}, {"workers": "active"}):
+            assert "CAUGHTUP_WEB_ADDRESS" not in variables({"kind": kind, "settings": settings})
+    shared = variables(SHARED)
     assert list(shared)[-2:] == ["POD_IP", "CAUGHTUP_WEB_ADDRESS"], "the first is known by then"
     assert shared["POD_IP"]["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
     assert shared["CAUGHTUP_WEB_ADDRESS"]["value"] == "http://$(POD_IP):8080"
+
+
+def test_a_pod_of_a_stateful_set_is_reached_at_its_own_name(tmp_path: Path) -> None:
+    values = {**STATEFUL, "settings": {**SHARED["settings"], "web_tls_certificate": "/tls.crt"}}
+    given = variables(values)
+    assert list(given)[-2:] == ["POD_NAME", "CAUGHTUP_WEB_ADDRESS"], "the first is known by then"
+    assert given["POD_NAME"]["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+    address = given["CAUGHTUP_WEB_ADDRESS"]["value"].replace("$(POD_NAME)", "lag-caughtup-0")
+    assert address == "https://lag-caughtup-0.lag-caughtup-pods.kafka.svc:8080"
+    assert Settings(web_address=address).web_address == address
+    manifests = rendered(values)
+    workload, named = (
+        manifests[f"{kind}/lag-caughtup"]["spec"] for kind in ("StatefulSet", "Service")
+    )
+    pods = manifests["Service/lag-caughtup-pods"]["spec"]
+    assert workload["serviceName"] == "lag-caughtup-pods"
+    assert pods["clusterIP"] == "None"
+    assert pods["publishNotReadyAddresses"] is True, "they ask one that isn't ready, too"
+    for service in (pods, named):
+        assert service["selector"].items() <= workload["template"]["metadata"]["labels"].items()
+
+
+def test_a_monitor_of_services_finds_each_pod_of_a_stateful_set_once() -> None:
+    manifests = rendered({**STATEFUL, "monitor": {"kind": "ServiceMonitor"}})
+    monitor = manifests["ServiceMonitor/lag-caughtup"]["spec"]
+    (endpoint,) = monitor["endpoints"]
+    services = [one for one in manifests.values() if one["kind"] == "Service"]
+    found = [
+        service["metadata"]["name"]
+        for service in services
+        if monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        for port in service["spec"]["ports"]
+        if port["name"] == endpoint["port"]
+    ]
+    assert (len(services), found) == (2, ["lag-caughtup"])
+
+
+def test_a_name_that_is_too_long_for_pods_of_a_stateful_set_is_refused() -> None:
+    longest = "a" * 52
+    assert f"StatefulSet/{longest}" in rendered(
+        {"kind": "StatefulSet", "fullnameOverride": longest}
+    )
+    with pytest.raises(helm_python.HelmError, match="too many for a StatefulSet's pods: set full"):
+        rendered({"kind": "StatefulSet", "fullnameOverride": f"{longest}b"})
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_pods_are_replaced_and_evicted_one_at_a_time(kind: str) -> None:
+    manifests = rendered({**SHARED, "kind": kind, "replicas": 16})
+    spec = manifests[f"{kind}/lag-caughtup"]["spec"]
+    assert spec["replicas"] == 16
+    assert spec["minReadySeconds"] == 10, "its part moves meanwhile"
+    if kind == "Deployment":
+        assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    else:
+        assert spec["updateStrategy"] == {"type": "RollingUpdate"}
+        assert spec["podManagementPolicy"] == "Parallel", "else each would wait for the one before"
+    assert manifests["PodDisruptionBudget/lag-caughtup"]["spec"]["maxUnavailable"] == 1
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_an_autoscaler_says_how_many_pods_there_are(kind: str) -> None:
+    values = {**AUTOSCALED, "kind": kind}
+    workload = one(kind, values)
+    assert "replicas" not in workload["spec"], "an upgrade would take back what it has scaled"
+    spec = one("HorizontalPodAutoscaler", values)["spec"]
+    assert spec["scaleTargetRef"] == {
+        "apiVersion": workload["apiVersion"],
+        "kind": kind,
+        "name": workload["metadata"]["name"],
+    }
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 8)
+    assert {
+        metric["resource"]["name"]: metric["resource"]["target"]["averageUtilization"]
+        for metric in spec["metrics"]
+    } == {"memory": 80, "cpu": 70}
+    for way in spec["behavior"].values():
+        assert [policy["value"] for policy in way["policies"]] == [1]
+    (memory,) = one("HorizontalPodAutoscaler", {**SHARED, "autoscaling": {"enabled": True}})[
+        "spec"
+    ]["metrics"]
+    assert memory["resource"]["name"] == "memory"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"settings": {}}, "set settings.workers to shared"),
+        ({"settings": {"workers": "active"}}, "set settings.workers to shared"),
+        ({"autoscaling": {"enabled": True, "minReplicas": 9}}, "lower one or raise the other"),
+        ({"autoscaling": {"enabled": True, "targetMemory": 0}}, "set targetMemory or targetCPU"),
+        ({"resources": {"requests": {"cpu": None}}}, "set resources.requests.cpu"),
+    ],
+    ids=str,
+)
+def test_an_autoscaler_that_could_not_scale_is_refused(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(helm_python.HelmError, match=said):
+        rendered({**AUTOSCALED, **values})
+
+
+def test_pods_that_share_the_groups_may_ask_each_other() -> None:
+    def rules(values: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+        spec = one("NetworkPolicy", {**EVERYTHING, **values})["spec"]
+        peers = [{"podSelector": spec["podSelector"]}]
+        ingress = [rule["ports"] for rule in spec["ingress"] if rule.get("from") == peers]
+        return ingress, [rule["ports"] for rule in spec["egress"] if rule.get("to") == peers]
+
+    assert rules({}) == ([], [])
+    assert rules(SHARED) == (
+        [[{"protocol": "TCP", "port": "http"}]],
+        [[{"protocol": "TCP", "port": 8080}]],
+    )
 
 
 def test_it_is_asked_by_its_names_inside_the_cluster(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from importlib.metadata import distribution
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import click
@@ -14,13 +15,18 @@ import pytest
 
 from caughtup.agents.cli.files import shared_files
 from caughtup.agents.main import main
+from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.access import AllowedHosts
+from caughtup.agents.web.server import WebServer
+from caughtup.models.state.cluster import ClusterState
 from tests.observability.repository import ROOT, read_yaml
 
+TEXT = (ROOT / "docker-compose.yml").read_text()
 COMPOSE: dict[str, Any] = read_yaml(ROOT / "docker-compose.yml")
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 BUILT = {name: service for name, service in SERVICES.items() if "build" in service}
+IMAGES = {service["image"] for service in BUILT.values()}
 # A line that ends in a backslash goes on.
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
 
@@ -41,6 +47,15 @@ def defaults() -> dict[str, str]:
     return dict(re.findall(r"^ARG (\w+)=(\S+)$", DOCKERFILE, re.MULTILINE))
 
 
+def settings_of(service: dict[str, Any]) -> dict[str, str]:
+    """Return our settings among a service's variables; one of the shell stands for its default."""
+    return {
+        name.removeprefix("CAUGHTUP_").lower(): re.sub(r"\$\{\w+:-(\w+)\}", r"\1", value)
+        for name, value in service.get("environment", {}).items()
+        if name.startswith("CAUGHTUP_")
+    }
+
+
 def test_the_compose_file_is_valid_by_the_compose_specification() -> None:
     # The specification's schema comes with check-jsonschema: nothing is fetched.
     vendored = "check_jsonschema/builtin_schemas/vendor/compose-spec.json"
@@ -52,7 +67,32 @@ def test_the_compose_file_is_valid_by_the_compose_specification() -> None:
 
 def test_the_services_are_those_that_operating_needs() -> None:
     watching = {"prometheus", "alertmanager", "grafana"}
-    assert set(SERVICES) == {"kafka", "caughtup", "history"} | watching
+    assert set(SERVICES) == {"kafka", "caughtup", "caughtup-more", "history"} | watching
+    started = {name for name, service in SERVICES.items() if "profiles" not in service}
+    assert set(SERVICES) - started == {"caughtup-more"}
+
+
+def test_more_instances_are_as_the_first_one_but_for_what_only_one_can_have() -> None:
+    first, more = SERVICES["caughtup"], SERVICES["caughtup-more"]
+    assert {name for name in first | more if first.get(name) != more.get(name)} == {
+        *("build", "ports"),
+        *("profiles", "pull_policy", "scale"),
+    }
+    # Two services that build one image at once are refused, and there is none to be pulled.
+    assert "build" not in more
+    assert more["pull_policy"] == "never"
+    assert 1 + more["scale"] == 3
+
+
+def test_each_instance_is_found_by_the_name_of_its_container() -> None:
+    for name in ("caughtup", "caughtup-more"):
+        service = SERVICES[name]
+        # The host's name is the container's id, which Docker's DNS knows in a network of one's own.
+        assert not {"hostname", "container_name", "network_mode", "networks"} & service.keys()
+        settings = Settings(**settings_of(service))  # type: ignore[arg-type]
+        assert (settings.web_host, settings.web_address) == ("0.0.0.0", None)
+        server = WebServer(settings, ClusterState("cluster-1", {}), Health())
+        assert server.address == f"http://{gethostname()}:8080"
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -84,7 +124,7 @@ def test_what_a_service_waits_for_exists_and_can_tell_that_it_is_healthy(name: s
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_images_have_exact_versions_and_digests(name: str) -> None:
     service = SERVICES[name]
-    if name not in BUILT:
+    if service["image"] not in IMAGES:
         assert re.search(r":v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$", service["image"])
 
 
@@ -131,13 +171,17 @@ def test_commands_and_their_options_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(BUILT))
 def test_variables_of_ours_are_settings(name: str) -> None:
-    ours = {
-        variable: str(value)
-        for variable, value in BUILT[name].get("environment", {}).items()
-        if variable.startswith("CAUGHTUP_")
-    }
-    fields = {variable.removeprefix("CAUGHTUP_").lower(): v for variable, v in ours.items()}
-    Settings(**fields)  # type: ignore[arg-type]  # refuses names and values that it doesn't know
+    # Refuses names and values that it doesn't know.
+    settings = Settings(**settings_of(BUILT[name]))  # type: ignore[arg-type]
+    assert settings.workers == "active"
+
+
+def test_the_instances_share_the_groups_if_a_variable_says_so() -> None:
+    (variable,) = re.findall(
+        r"^#   (CAUGHTUP_\w+)=shared docker compose --profile more", TEXT, re.MULTILINE
+    )
+    assert SERVICES["caughtup"]["environment"]["CAUGHTUP_WORKERS"] == f"${{{variable}:-active}}"
+    assert SERVICES["caughtup-more"]["profiles"] == ["more"]
 
 
 def test_everybody_uses_kafkas_listener_inside_the_network() -> None:
@@ -154,7 +198,10 @@ def test_prometheus_scrapes_the_port_that_the_service_listens_on() -> None:
     environment = SERVICES["caughtup"]["environment"]
     scrape = read_yaml(ROOT / "prometheus" / "prometheus.yml")
     port = environment["CAUGHTUP_WEB_PORT"]
-    assert scrape["scrape_configs"][0]["static_configs"] == [{"targets": [f"caughtup:{port}"]}]
+    (job,) = scrape["scrape_configs"]
+    assert job["static_configs"] == [{"targets": [f"caughtup:{port}"]}]
+    more = {"names": ["caughtup-more"], "type": "A", "port": int(port)}
+    assert job["dns_sd_configs"] == [more], "and none of them twice"
     assert f"EXPOSE {port}" in stages()["service"]
     assert [p.split(":")[-1] for p in SERVICES["caughtup"]["ports"]] == [port]
     check = " ".join(SERVICES["caughtup"]["healthcheck"]["test"])

@@ -34,6 +34,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{/* active or shared: what the pods do together. */}}
+{{- define "caughtup.workers" -}}
+{{- default "active" .Values.settings.workers -}}
+{{- end -}}
+
+{{/* The headless Service by which each pod of a StatefulSet has a name of its own. */}}
+{{- define "caughtup.pods" -}}
+{{- $name := include "caughtup.fullname" . -}}
+{{- if gt (len $name) 52 -}}
+{{- fail (printf "%s has more than 52 characters, too many for a StatefulSet's pods: set fullnameOverride" $name) -}}
+{{- end -}}
+{{- $name }}-pods
+{{- end -}}
+
 {{/* HTTP, or HTTPS where the settings name a certificate. */}}
 {{- define "caughtup.scheme" -}}
 {{- ternary "HTTPS" "HTTP" (not (empty .Values.settings.web_tls_certificate)) -}}

@@ -25,11 +25,13 @@ PROGRAM = ROOT / "build" / "kube-apiserver"
 _PLACES = {
     "ConfigMap": "configmaps",
     "Deployment": "deployments",
+    "HorizontalPodAutoscaler": "horizontalpodautoscalers",
     "NetworkPolicy": "networkpolicies",
     "Pod": "pods",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
+    "StatefulSet": "statefulsets",
 }
 
 

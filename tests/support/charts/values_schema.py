@@ -11,6 +11,7 @@ from typing import Any
 
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, is_secret
+from caughtup.models.sharing import MOST_INSTANCES
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "caughtup"
 SCHEMA = CHART / "values.schema.json"
@@ -20,6 +21,10 @@ _TEXT = {"type": "string"}
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _ANY = {"type": "object"}
 _PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
+#: As many instances as can have partitions.
+_SHARING = {"type": "integer", "minimum": 1, "maximum": MOST_INSTANCES}
+#: Of a request, which is less than a limit.
+_PERCENT = {"type": "integer", "minimum": 0, "maximum": 1000}
 _SECONDS = {"type": "string", "pattern": "^[1-9][0-9]*(ms|s|m)$"}
 
 
@@ -50,7 +55,15 @@ def values_schema() -> dict[str, Any]:
             imagePullSecrets=_list(_closed(name=_TEXT)),
             nameOverride=_TEXT,
             fullnameOverride=_TEXT,
+            kind={"enum": ["Deployment", "StatefulSet"]},
             replicas={"type": "integer", "minimum": 0},
+            autoscaling=_closed(
+                enabled={"type": "boolean"},
+                minReplicas=_SHARING,
+                maxReplicas=_SHARING,
+                targetMemory=_PERCENT,
+                targetCPU=_PERCENT,
+            ),
             settings=settings,
             secrets={**_list({"type": "string", "minLength": 1}), "uniqueItems": True},
             env=_list({"type": "object", "required": ["name"]}),

@@ -97,5 +97,6 @@ def _configuration(target: str, alertmanager: str | None, rules: Path, more: dic
     (receiver,) = configuration["alerting"]["alertmanagers"]
     receiver["static_configs"] = [{"targets": [alertmanager] if alertmanager else []}]
     (job,) = configuration["scrape_configs"]
+    del job["dns_sd_configs"]
     job |= {**more, "static_configs": [{"targets": [target]}]}
     return configuration
