@@ -68,11 +68,43 @@ class _ReloadedCertificate:
         return context
 
 
+class PeerTrust:
+    """Whom a connection to another instance trusts: the system's CAs, and this certificate.
+
+    The latter may be another instance's as well, or have been issued together with it: each
+    certificate in the file is trusted, a CA's or not. The file is read again when it changes.
+    """
+
+    def __init__(self, certificate: Path | None) -> None:
+        self._certificate = certificate
+        self._watched = WatchedFiles([] if certificate is None else [certificate])
+        self._context: ssl.SSLContext | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context of the next connection. Raises OSError if the file was never read."""
+        if self._context is None:
+            self._context = self._load()
+        elif self._watched.changed():
+            try:
+                self._context = self._load()
+            except OSError as error:
+                reason = _certificate_error(error, self._certificate)
+                log.warning("web_tls_certificate has changed but cannot be trusted: %s", reason)
+        return self._context
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        if self._certificate is not None:
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+            context.load_verify_locations(cafile=self._certificate)
+        return context
+
+
 def _no_password() -> str:
     raise ValueError("the key is encrypted; an unencrypted one is needed")
 
 
-def _certificate_error(error: Exception, certificate: Path) -> str:
+def _certificate_error(error: Exception, certificate: Path | None) -> str:
     if isinstance(error, ssl.SSLError):
         return f"{certificate}: {error.reason or 'no certificate and key in PEM'}"
     if isinstance(error, OSError):
