@@ -21,7 +21,7 @@ from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Refusals
 from caughtup.agents.web.page.group import group_steps
 from caughtup.agents.web.page.head import Head
-from caughtup.agents.web.page.merged import merge_recent, merge_steps
+from caughtup.agents.web.page.merged import merge_steps, recent_steps
 from caughtup.agents.web.page.overview import overview_steps
 from caughtup.agents.web.page.parts import (
     connect_steps,
@@ -35,6 +35,7 @@ from caughtup.agents.web.page.parts import (
 )
 from caughtup.agents.web.peer_views import PeerViews
 from caughtup.models.records.fields import ABSENT
+from caughtup.models.sharing import MOST_INSTANCES
 from caughtup.models.shown.groups import KeptGroupLines
 from caughtup.models.state.cluster import ClusterState
 
@@ -119,11 +120,19 @@ class PageViews:
         self._making = Questions(
             "views", refusals, most=_KEPT, wait_seconds=_WAIT_SECONDS, retry_seconds=5
         )
-        # Not among the former: instances that wait for each other's part would wait for ever.
+        # Not among the former: instances that wait for each other's part would wait for ever. All at
+        # once: one that waits for a silent instance holds no other back.
         self._merging = Questions(
-            "views", refusals, most=_KEPT, wait_seconds=_WAIT_SECONDS, retry_seconds=5
+            "views",
+            refusals,
+            most=_KEPT,
+            wait_seconds=_WAIT_SECONDS,
+            retry_seconds=5,
+            at_once=_KEPT,
         )
+        self._one_merge = asyncio.Lock()
         self._states = Slots("whole states", refusals, _STATES, retry_seconds=5)
+        self._states_of_peers = Slots("whole states", refusals, MOST_INSTANCES, retry_seconds=5)
         self._kept: dict[View, tuple[float, bytes]] = {}
         self._lines = KeptGroupLines(state)
 
@@ -162,8 +171,9 @@ class PageViews:
         own = self._making.answer((view, Head), partial(self._shown, view))
         shown, (instances, parts) = await asyncio.gather(own, self._peers.parts(view.path()))
         shown.instances = instances
-        await done_in_turns(merge_steps(shown, parts))
-        return msgspec.json.encode(shown)
+        async with self._one_merge:
+            await done_in_turns(merge_steps(shown, parts))
+            return msgspec.json.encode(shown)
 
     async def _shown(self, view: View) -> Head:
         shown = await done_in_turns(self._steps(view))
@@ -192,7 +202,7 @@ class PageViews:
         headers = {"Content-Type": f"{_JSON}; charset=utf-8"}
         if view.view != WHOLE.view:
             return await send_chunks(request, headers, [await self._view_json(view)])
-        with self._states.taken(request):
+        with (self._states_of_peers if view.own else self._states).taken(request):
             return await send_chunks(request, headers, [await self._view_json(view)])
 
     async def _recent(self, request: web.Request) -> web.Response:
@@ -204,7 +214,7 @@ class PageViews:
             described = recent_of_cluster(self._state, now)
             if FORWARDED not in request.headers and self._peers.are_there:
                 _, parts = await self._peers.parts(URL("/api/recent"))
-                merge_recent(described, parts)
+                await done_in_turns(recent_steps(described, parts))
         return web.Response(body=msgspec.json.encode(described), content_type=_JSON)
 
 
