@@ -7,6 +7,7 @@ sends the token as a bearer token, a browser as a password.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hmac
@@ -78,19 +79,21 @@ class PeerTrust:
     def __init__(self, certificate: Path | None) -> None:
         self._certificate = certificate
         self._watched = WatchedFiles([] if certificate is None else [certificate])
+        self._one = asyncio.Lock()
         self._context: ssl.SSLContext | None = None
 
-    def context(self) -> ssl.SSLContext:
+    async def context(self) -> ssl.SSLContext:
         """Return the context of the next connection. Raises OSError if the file was never read."""
-        if self._context is None:
-            self._context = self._load()
-        elif self._watched.changed():
-            try:
-                self._context = self._load()
-            except OSError as error:
-                reason = _certificate_error(error, self._certificate)
-                log.warning("web_tls_certificate has changed but cannot be trusted: %s", reason)
-        return self._context
+        async with self._one:  # reading the system's CAs takes some 40 ms: in a thread, once
+            if self._context is None:
+                self._context = await asyncio.to_thread(self._load)
+            elif self._watched.changed():
+                try:
+                    self._context = await asyncio.to_thread(self._load)
+                except OSError as error:
+                    reason = _certificate_error(error, self._certificate)
+                    log.warning("web_tls_certificate has changed but cannot be trusted: %s", reason)
+            return self._context
 
     def _load(self) -> ssl.SSLContext:
         context = ssl.create_default_context()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import secrets
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
@@ -215,7 +216,7 @@ class Peers:
                 url,
                 headers=headers,
                 allow_redirects=False,
-                ssl=self._trust.context(),
+                ssl=await self._tls(url),
                 timeout=aiohttp.ClientTimeout(
                     total=_LIST_SECONDS, connect=_CONNECT_SECONDS, sock_read=_WHOLE_SECONDS
                 ),
@@ -243,7 +244,7 @@ class Peers:
                 url,
                 headers=headers,
                 allow_redirects=False,
-                ssl=self._trust.context(),
+                ssl=await self._tls(url),
             ) as answer:
                 if (refusal := _refusal(answer) or _not_ours(answer)) is not None:
                     raise NoAnswerError(refusal)
@@ -270,6 +271,10 @@ class Peers:
         if self._has_tls and url.scheme != "https" and not is_loopback(url.host or ""):
             raise NoAnswerError("the token is not sent without TLS: set web_tls_certificate there")
         return headers | {hdrs.AUTHORIZATION: self._token.bearer()}
+
+    async def _tls(self, url: URL) -> ssl.SSLContext | bool:
+        """Return the TLS context of a connection; the default (True) without TLS."""
+        return await self._trust.context() if url.scheme == "https" else True
 
     def _session(self, purpose: str, most_of_instance: int) -> aiohttp.ClientSession:
         """Return the session with the connections for a purpose: one pool for each instance."""
