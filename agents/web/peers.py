@@ -19,7 +19,7 @@ from yarl import URL
 from caughtup.agents.process.fault_log import LogLimit
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.access import PeerTrust, Token
-from caughtup.agents.web.addresses import FORWARDED, is_loopback
+from caughtup.agents.web.addresses import FORWARDED
 from caughtup.agents.web.answer import error_response, write_pieces
 from caughtup.agents.web.door.connections import connection_of
 from caughtup.agents.web.door.questions import Slots
@@ -90,8 +90,7 @@ class TheirLines(NamedTuple):
 class Peers:
     """Forwards requests about one group to the instance that has it, and asks all for their lines.
 
-    ``token`` is sent along: instances have the same. It goes over TLS, to loopback, or to wherever
-    this instance itself would have it sent without TLS.
+    ``token`` is sent along: instances have the same. It goes over TLS if this instance has TLS.
     """
 
     def __init__(
@@ -264,11 +263,11 @@ class Peers:
             return response
 
     def _headers(self, url: URL) -> dict[str, str]:
-        """Return the headers of a request to an instance. Raises NoAnswerError."""
+        """Return the headers of a request to an instance. Raises NoAnswerError if it lacks TLS."""
         headers = {FORWARDED: self._id}
         if self._token is None:
             return headers
-        if self._has_tls and url.scheme != "https" and not is_loopback(url.host or ""):
+        if self._has_tls and url.scheme != "https":
             raise NoAnswerError("the token is not sent without TLS: set web_tls_certificate there")
         return headers | {hdrs.AUTHORIZATION: self._token.bearer()}
 

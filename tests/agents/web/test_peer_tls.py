@@ -93,7 +93,10 @@ async def test_a_renewed_certificate_is_trusted_without_a_restart(
             assert await has_groups(site, files, path)
 
 
-async def test_the_token_is_not_sent_without_tls(files: Files, tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["http://192.0.2.1:8080", "http://127.0.0.1:8080"])
+async def test_the_token_is_not_sent_without_tls(
+    address: str, files: Files, tmp_path: Path
+) -> None:
     (token := tmp_path / "token").write_text("tell-nobody")
     bearer = {"Authorization": "Bearer tell-nobody"}
     for scheme, settings in (
@@ -103,7 +106,7 @@ async def test_the_token_is_not_sent_without_tls(files: Files, tmp_path: Path) -
         async with Site(web_token_file=token, **settings) as site:
             held = site.state.held
             held.count, held.numbers = 1, frozenset()
-            held.others = {0: Peer("host:1", "http://192.0.2.1:8080")}
+            held.others = {0: Peer("host:1", address)}
             url = site.url(f"/api/lag?group={GROUP}", scheme)
             async with site.client.get(url, ssl=files.client(), headers=bearer) as answer:
                 assert answer.status == 503
