@@ -6,7 +6,6 @@ import asyncio
 import logging
 import re
 import secrets
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
@@ -69,6 +68,22 @@ _FAILURES = (aiohttp.ClientError, OSError, ValueError)
 _WHY_CHARACTERS = 300
 
 
+class _Pool(NamedTuple):
+    """Connections to the other instances: how many to each, and how long one waits."""
+
+    most_of_instance: int
+    timeout: aiohttp.ClientTimeout
+
+
+_FORWARDING = _Pool(
+    _MOST_FORWARDED, aiohttp.ClientTimeout(connect=_CONNECT_SECONDS, sock_read=_READ_SECONDS)
+)
+_ASKING = _Pool(
+    _MOST_ASKED,
+    aiohttp.ClientTimeout(total=_LIST_SECONDS, connect=_CONNECT_SECONDS, sock_read=_WHOLE_SECONDS),
+)
+
+
 class NoAnswerError(Exception):
     """An instance does not answer: why, in words."""
 
@@ -102,7 +117,7 @@ class Peers:
         self._held = held
         self._token = token
         self._slots = Slots("forwarded requests", refusals, _MOST_FORWARDED, _RETRY_SECONDS)
-        self._sessions: dict[str, aiohttp.ClientSession] = {}
+        self._sessions: dict[_Pool, aiohttp.ClientSession] = {}
         self._logged = LogLimit()
         self._id = secrets.token_hex(8)
         self._received = 0
@@ -211,17 +226,8 @@ class Peers:
         url = _url(path, peer)
         headers = self._headers(url) | {hdrs.ACCEPT_ENCODING: "identity"}
         try:
-            asked = self._session("asked", _MOST_ASKED).get(
-                url,
-                headers=headers,
-                allow_redirects=False,
-                ssl=await self._tls(url),
-                timeout=aiohttp.ClientTimeout(
-                    total=_LIST_SECONDS, connect=_CONNECT_SECONDS, sock_read=_WHOLE_SECONDS
-                ),
-            )
             async with asyncio.timeout(_BEGIN_SECONDS):
-                answer = await stack.enter_async_context(asked)
+                answer = await self._send(stack, _ASKING, hdrs.METH_GET, url, headers)
         except _FAILURES as error:
             raise NoAnswerError(_words(error)) from None
         if answer.status != web.HTTPOk.status_code:
@@ -238,13 +244,8 @@ class Peers:
             url = _url(request.rel_url, peer)
             headers = self._headers(url) | {hdrs.ACCEPT_ENCODING: "identity"}
             headers |= {name: request.headers[name] for name in _ASKED if name in request.headers}
-            async with self._session("forwarded", _MOST_FORWARDED).request(
-                request.method,
-                url,
-                headers=headers,
-                allow_redirects=False,
-                ssl=await self._tls(url),
-            ) as answer:
+            async with AsyncExitStack() as stack:
+                answer = await self._send(stack, _FORWARDING, request.method, url, headers)
                 if (refusal := _refusal(answer) or _not_ours(answer)) is not None:
                     raise NoAnswerError(refusal)
                 response = web.StreamResponse(status=answer.status, headers=_passed(answer))
@@ -271,21 +272,33 @@ class Peers:
             raise NoAnswerError("the token is not sent without TLS: set web_tls_certificate there")
         return headers | {hdrs.AUTHORIZATION: self._token.bearer()}
 
-    async def _tls(self, url: URL) -> ssl.SSLContext | bool:
-        """Return the TLS context of a connection; the default (True) without TLS."""
-        return await self._trust.context() if url.scheme == "https" else True
+    async def _send(
+        self, stack: AsyncExitStack, pool: _Pool, method: str, url: URL, headers: dict[str, str]
+    ) -> aiohttp.ClientResponse:
+        """Return the answer to a request, open until the stack ends. Raises one of _FAILURES."""
+        contexts = await self._trust.contexts() if url.scheme == "https" else (True,)
+        for context in contexts:
+            sent = self._session(pool).request(
+                method, url, headers=headers, allow_redirects=False, ssl=context
+            )
+            try:
+                return await stack.enter_async_context(sent)
+            except aiohttp.ClientConnectorCertificateError:
+                if context is contexts[-1]:
+                    raise
+        raise AssertionError  # there is at least one
 
-    def _session(self, purpose: str, most_of_instance: int) -> aiohttp.ClientSession:
-        """Return the session with the connections for a purpose: one pool for each instance."""
-        if purpose not in self._sessions:
-            self._sessions[purpose] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, limit_per_host=most_of_instance),
-                timeout=aiohttp.ClientTimeout(connect=_CONNECT_SECONDS, sock_read=_READ_SECONDS),
+    def _session(self, pool: _Pool) -> aiohttp.ClientSession:
+        """Return the session with a pool's connections."""
+        if pool not in self._sessions:
+            self._sessions[pool] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, limit_per_host=pool.most_of_instance),
+                timeout=pool.timeout,
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
             )
-        return self._sessions[purpose]
+        return self._sessions[pool]
 
 
 def named_group(request: web.Request) -> str | None:

@@ -54,6 +54,31 @@ async def test_instances_with_the_same_certificate_trust_each_other(files: Files
             assert await has_groups(site, files, path)
 
 
+async def test_the_same_certificate_need_not_have_the_address(files: Files) -> None:
+    issued = files.authority.issue_cert("caughtup.example.com")
+    files.key.write_bytes(issued.private_key_pem.bytes())
+    files.certificate.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+    async with asking(files, files) as site:
+        context = files.client()
+        context.check_hostname = False
+        for path in PATHS:
+            async with site.client.get(site.url(path, "https"), ssl=context) as answer:
+                assert f'"{GROUP}"'.encode() in await answer.read()
+
+
+async def test_another_certificate_has_to_have_the_address(files: Files, tmp_path: Path) -> None:
+    (folder := tmp_path / "other").mkdir()
+    other = Files(folder)
+    issued = files.authority.issue_cert("caughtup.example.com")
+    files.key.write_bytes(issued.private_key_pem.bytes())
+    files.certificate.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+    with other.certificate.open("ab") as chain:
+        chain.write(files.authority.cert_pem.bytes())
+    async with asking(files, other) as site:
+        for path in PATHS:
+            assert not await has_groups(site, other, path)
+
+
 async def test_each_may_have_a_certificate_of_its_own_if_the_file_has_the_ca(
     files: Files, tmp_path: Path
 ) -> None:
