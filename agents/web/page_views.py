@@ -139,7 +139,7 @@ class PageViews:
         )
         self._one_merge = asyncio.Lock()
         self._states = Slots("whole states", refusals, _STATES, retry_seconds=5)
-        self._states_of_peers = Slots("whole states", refusals, MOST_INSTANCES, retry_seconds=5)
+        self._states_of_instances = Slots("whole states", refusals, MOST_INSTANCES, retry_seconds=5)
         self._kept: dict[View, tuple[float, bytes]] = {}
         self._lines = KeptGroupLines(state)
 
@@ -217,7 +217,7 @@ class PageViews:
         headers = {"Content-Type": f"{_JSON}; charset=utf-8"}
         if view.view != WHOLE.view:
             return await send_chunks(request, headers, [(await self._made(view)).json])
-        with (self._states_of_peers if view.own else self._states).taken(request):
+        with (self._states_of_instances if view.own else self._states).taken(request):
             return await send_chunks(request, headers, [(await self._made(view)).json])
 
     async def _recent(self, request: web.Request) -> web.Response:
