@@ -19,6 +19,8 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 #: The most instances that have partitions; more stand by. Each writes under a transactional id of
 #: its own, and the group's leader has to fence all of these ids.
 MOST_INSTANCES = 16
+#: The most characters of an instance's name that are shown.
+_LABEL = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,11 @@ class Peer:
 
     name: str
     address: str
+
+    @property
+    def label(self) -> str:
+        """Its name as a header and a log can have it: any member of the group chooses its own."""
+        return "".join(each if each.isprintable() else "?" for each in self.name[:_LABEL])
 
 
 class HeldPartitions:

@@ -7,6 +7,7 @@ sends the token as a bearer token, a browser as a password.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hmac
@@ -68,11 +69,62 @@ class _ReloadedCertificate:
         return context
 
 
+class PeerTrust:
+    """Whom a connection to another instance trusts; ``certificate`` is read again when it changes.
+
+    First one that has the same certificate: the key says who it is, at whatever address. Then one
+    whose certificate has its host, from the system's CAs or from one in this file, a CA's or not.
+    """
+
+    def __init__(self, certificate: Path | None) -> None:
+        self._certificate = certificate
+        self._watched = WatchedFiles([] if certificate is None else [certificate])
+        self._one = asyncio.Lock()
+        self._contexts: tuple[ssl.SSLContext, ...] = ()
+
+    async def contexts(self) -> tuple[ssl.SSLContext, ...]:
+        """Return the contexts to connect with, to be tried in this order.
+
+        Raises OSError or ValueError if the file could never be read.
+        """
+        async with self._one:  # reading the system's CAs takes some 40 ms: in a thread, once
+            if not self._contexts:
+                self._contexts = await asyncio.to_thread(self._load)
+            elif self._watched.changed():
+                try:
+                    self._contexts = await asyncio.to_thread(self._load)
+                except (OSError, ValueError) as error:
+                    reason = _certificate_error(error, self._certificate)
+                    log.warning("web_tls_certificate has changed but cannot be trusted: %s", reason)
+            return self._contexts
+
+    def _load(self) -> tuple[ssl.SSLContext, ...]:
+        issued = ssl.create_default_context()
+        if self._certificate is None:
+            return (issued,)
+        issued.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        issued.load_verify_locations(cafile=self._certificate)
+        same = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        same.check_hostname = False
+        same.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        same.load_verify_locations(cadata=_first_certificate(self._certificate.read_text()))
+        return (same, issued)
+
+
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+
+
+def _first_certificate(chain: str) -> str:
+    """Return the first certificate of a chain in PEM, which is not a CA's. Raises ValueError."""
+    begin = chain.index(_BEGIN)
+    return chain[begin : chain.index(_END, begin) + len(_END)]
+
+
 def _no_password() -> str:
     raise ValueError("the key is encrypted; an unencrypted one is needed")
 
 
-def _certificate_error(error: Exception, certificate: Path) -> str:
+def _certificate_error(error: Exception, certificate: Path | None) -> str:
     if isinstance(error, ssl.SSLError):
         return f"{certificate}: {error.reason or 'no certificate and key in PEM'}"
     if isinstance(error, OSError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address
 
-#: The header of a request that another instance has forwarded: it is not forwarded again, since two
-#: instances may disagree for a moment about who has a group.
+#: The header of a request that another instance has forwarded, with the number that that one chose
+#: for itself: it is not forwarded again, since two instances may disagree for a moment about who has
+#: a group.
 FORWARDED = "Caughtup-Forwarded"
 #: The header of an answer that lacks the groups of instances that did not answer: their names.
 MISSING = "Caughtup-Missing"

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Container, Generator, Iterable, Iterator
+from contextlib import aclosing, contextmanager
 from itertools import islice
+from operator import itemgetter
 
 import msgspec
 from aiohttp import web
 
-from caughtup.agents.process.turns import in_turns
+from caughtup.agents.process.turns import done_in_turns, in_turns
 from caughtup.agents.web.addresses import FORWARDED, MISSING
 from caughtup.agents.web.answer import error_response, parse_count, send_chunks, send_stream
+from caughtup.agents.web.door.connections import connection_of
 from caughtup.agents.web.door.questions import Slots
 from caughtup.agents.web.door.refusals import Refusals
 from caughtup.agents.web.peers import Peers, TheirAnswer
 from caughtup.models.records.fields import Part
+from caughtup.models.sharing import MOST_INSTANCES
 from caughtup.models.shown.applications import application_lines
 from caughtup.models.shown.connect import connect_lines
 from caughtup.models.shown.lag import lag_lines
@@ -23,10 +26,11 @@ from caughtup.models.state.cluster import ClusterState
 
 _KIND = {"Content-Type": "application/x-ndjson"}
 _FAULTS = "page"
-#: The most answers that are sent at once, and the most lines of a page.
-_LISTINGS, _MOST_LINES = 8, 10_000
+#: The most answers that are sent at once to clients, and to other instances for theirs; the most
+#: lines of a page.
+_LISTINGS, _LISTINGS_OF_INSTANCES, _MOST_LINES = 8, 2 * MOST_INSTANCES, 10_000
 #: The most bytes of another instance's page.
-_PAGE_BYTES = 64 << 20
+_PAGE_BYTES = 16 << 20
 
 
 class _OfGroup(Part):
@@ -48,6 +52,10 @@ class Lines:
         self._peers = peers
         self._clock = clock
         self._slots = Slots("listings", refusals, _LISTINGS, retry_seconds=5)
+        # Not among the former: clients of all instances would refuse each other's lines.
+        self._slots_of_instances = Slots(
+            "listings", refusals, _LISTINGS_OF_INSTANCES, retry_seconds=5
+        )
 
     def add_routes(self, app: web.Application) -> None:
         """Register the endpoints."""
@@ -83,12 +91,13 @@ class Lines:
         else:  # another instance has it, or it was deleted meanwhile: go on with those after it
             groups = [group for group in groups if group > first]
         page = _Page(limit, first, int(count))
-        with self._slots.taken(request):
+        with self._slot(request):
             theirs, missing = await self._peers.pages(request, _PAGE_BYTES)
             pieces = page.lines((group, self._lag_lines([group], known)) for group in groups)
             chunks = [chunk async for chunk in in_turns(pieces)]
             if theirs:
-                chunks = page.merged(chunks, theirs, request.query.getall("group", []))
+                asked = request.query.getall("group", [])
+                chunks = await done_in_turns(page.merged_steps(chunks, theirs, asked))
             headers = self._headers(request, missing)
             if page.has_more:
                 following = {"limit": str(limit), "cursor": page.cursor}
@@ -148,12 +157,21 @@ class Lines:
     ) -> web.StreamResponse:
         """Answer with lines; ``of_all``: followed by those of the other instances."""
         pieces = map(_line, lines)
-        with self._slots.taken(request):
+        with self._slot(request):
             asked = self._peers.lines_for(request, of_all=of_all)
             async with asked as theirs, aclosing(in_turns(pieces)) as ours:
                 headers = self._headers(request, theirs.missing if of_all else None)
                 chunks = _one_after_the_other(ours, theirs.lines)
                 return await send_stream(request, headers, chunks, self._failed)
+
+    @contextmanager
+    def _slot(self, request: web.Request) -> Iterator[None]:
+        """Hold a slot of a client's, or of an instance's, which may read as slowly as its client."""
+        is_instance = FORWARDED in request.headers
+        with (self._slots_of_instances if is_instance else self._slots).taken(request):
+            if is_instance and (connection := connection_of(request)) is not None:
+                connection.to_instance = True
+            yield
 
     def _headers(self, request: web.Request, missing: list[str] | None) -> dict[str, str]:
         """Return an answer's headers. ``missing``: instances that lack; None if all know the lines."""
@@ -195,25 +213,36 @@ class _Page:
                 self._last = group
                 yield _line(line)
 
-    def merged(
+    def merged_steps(
         self, chunks: list[bytes], theirs: list[TheirAnswer], named: list[str]
-    ) -> list[bytes]:
+    ) -> Generator[None, None, list[bytes]]:
         """Return the first lines of this instance's page and of the same page of others.
 
-        They are in the order of the groups' names, or of ``named``.
+        They are in the order of the groups' names, or of ``named``. Lines of others that are none,
+        or that this page cannot have, are left out.
         """
         places = {group: place for place, group in enumerate(dict.fromkeys(named))}
-        lines = [
-            (_GROUP.decode(line).group, line)
-            for body in (b"".join(chunks), *(answer.body for answer in theirs))
-            for line in body.splitlines(keepends=True)
-        ]
-        lines.sort(key=lambda of: (places.get(of[0], 0), of[0]))
+        begin = places.get(self._first, 0), self._first
+        lines = []
+        for body in (b"".join(chunks), *(answer.body for answer in theirs)):
+            *whole, rest = body.split(b"\n", self._limit)
+            self.has_more |= bool(rest)
+            for line in whole:
+                yield
+                try:
+                    group = _GROUP.decode(line).group
+                except (msgspec.DecodeError, RecursionError):
+                    continue
+                place = places.get(group, 0), group
+                if (group in places or not places) and place >= begin:
+                    lines.append((place, line + b"\n"))
+        lines.sort(key=itemgetter(0))
         kept = lines[: self._limit]
         self.has_more |= len(kept) < len(lines) or any(answer.has_more for answer in theirs)
+        self.has_more &= bool(kept)  # the next page would be this one
         if kept:
-            self._last = kept[-1][0]
-            self._sent = sum(group == self._last for group, _ in kept)
+            self._last = kept[-1][0][1]
+            self._sent = sum(group == self._last for (_, group), _ in kept)
             self._sent += self._before if self._last == self._first else 0
         return [line for _, line in kept]
 

@@ -21,7 +21,7 @@ from caughtup.agents.web.door.questions import Questions, Slots
 from caughtup.agents.web.door.refusals import Refusals
 from caughtup.agents.web.page.group import group_steps
 from caughtup.agents.web.page.head import Head
-from caughtup.agents.web.page.merged import merge_recent, merge_steps
+from caughtup.agents.web.page.merged import merge_steps, recent_steps
 from caughtup.agents.web.page.overview import overview_steps
 from caughtup.agents.web.page.parts import (
     connect_steps,
@@ -35,6 +35,7 @@ from caughtup.agents.web.page.parts import (
 )
 from caughtup.agents.web.peer_views import PeerViews
 from caughtup.models.records.fields import ABSENT
+from caughtup.models.sharing import MOST_INSTANCES
 from caughtup.models.shown.groups import KeptGroupLines
 from caughtup.models.state.cluster import ClusterState
 
@@ -87,6 +88,13 @@ class View(NamedTuple):
         return URL("/api/view").with_query(view=self.view, **find)
 
 
+class _Made(NamedTuple):
+    """A view as JSON, and how long it waited for other instances (s) once it was made itself."""
+
+    json: bytes
+    waited: float
+
+
 #: The whole cluster in one answer, as before there were views.
 WHOLE = View("state")
 
@@ -119,11 +127,19 @@ class PageViews:
         self._making = Questions(
             "views", refusals, most=_KEPT, wait_seconds=_WAIT_SECONDS, retry_seconds=5
         )
-        # Not among the former: instances that wait for each other's part would wait for ever.
+        # Not among the former: instances that wait for each other's part would wait for ever. All at
+        # once: one that waits for a silent instance holds no other back.
         self._merging = Questions(
-            "views", refusals, most=_KEPT, wait_seconds=_WAIT_SECONDS, retry_seconds=5
+            "views",
+            refusals,
+            most=_KEPT,
+            wait_seconds=_WAIT_SECONDS,
+            retry_seconds=5,
+            at_once=_KEPT,
         )
+        self._one_merge = asyncio.Lock()
         self._states = Slots("whole states", refusals, _STATES, retry_seconds=5)
+        self._states_of_instances = Slots("whole states", refusals, MOST_INSTANCES, retry_seconds=5)
         self._kept: dict[View, tuple[float, bytes]] = {}
         self._lines = KeptGroupLines(state)
 
@@ -139,31 +155,40 @@ class PageViews:
         until, made = self._kept.get(view, (0.0, b""))
         began = time.monotonic()
         if began > until:
-            made = b"event: state\ndata: %s\n\n" % await self._view_json(view)
+            json, waited = await self._made(view)
+            made = b"event: state\ndata: %s\n\n" % json
             self._kept.pop(view, None)
             while len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
             now = time.monotonic()
-            shared = max(_SHARED_SECONDS, _SHARED_TIMES * (now - began))
+            shared = max(_SHARED_SECONDS, _SHARED_TIMES * (now - began - waited))
             self._kept[view] = (now + shared, made)
         return made
 
-    async def _view_json(self, view: View) -> bytes:
-        """Return a view as JSON, made once for simultaneous requests."""
+    async def _made(self, view: View) -> _Made:
+        """Return a view, made once for simultaneous requests."""
         if view.own or view.view not in _MERGED or not self._peers.are_there:
-            return await self._making.answer((view, bytes), partial(self._make, view))
+            json = await self._making.answer((view, bytes), partial(self._make, view))
+            return _Made(json, 0.0)
         return await self._merging.answer(view, partial(self._merge, view))
 
     async def _make(self, view: View) -> bytes:
         return msgspec.json.encode(await self._shown(view))
 
-    async def _merge(self, view: View) -> bytes:
+    async def _merge(self, view: View) -> _Made:
         """Return a view with the parts of the other instances."""
-        own = self._making.answer((view, Head), partial(self._shown, view))
-        shown, (instances, parts) = await asyncio.gather(own, self._peers.parts(view.path()))
+
+        async def own() -> tuple[Head, float]:
+            shown = await self._making.answer((view, Head), partial(self._shown, view))
+            return shown, time.monotonic()
+
+        asked = self._peers.parts(view.path())
+        (shown, made_at), (instances, parts) = await asyncio.gather(own(), asked)
+        waited = time.monotonic() - made_at
         shown.instances = instances
-        await done_in_turns(merge_steps(shown, parts))
-        return msgspec.json.encode(shown)
+        async with self._one_merge:
+            await done_in_turns(merge_steps(shown, parts))
+            return _Made(msgspec.json.encode(shown), waited)
 
     async def _shown(self, view: View) -> Head:
         shown = await done_in_turns(self._steps(view))
@@ -191,9 +216,9 @@ class PageViews:
             )
         headers = {"Content-Type": f"{_JSON}; charset=utf-8"}
         if view.view != WHOLE.view:
-            return await send_chunks(request, headers, [await self._view_json(view)])
-        with self._states.taken(request):
-            return await send_chunks(request, headers, [await self._view_json(view)])
+            return await send_chunks(request, headers, [(await self._made(view)).json])
+        with (self._states_of_instances if view.own else self._states).taken(request):
+            return await send_chunks(request, headers, [(await self._made(view)).json])
 
     async def _recent(self, request: web.Request) -> web.Response:
         group = request.match_info.get("group")
@@ -204,7 +229,7 @@ class PageViews:
             described = recent_of_cluster(self._state, now)
             if FORWARDED not in request.headers and self._peers.are_there:
                 _, parts = await self._peers.parts(URL("/api/recent"))
-                merge_recent(described, parts)
+                await done_in_turns(recent_steps(described, parts))
         return web.Response(body=msgspec.json.encode(described), content_type=_JSON)
 
 

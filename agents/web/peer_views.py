@@ -17,16 +17,20 @@ from caughtup.agents.web.peers import NoAnswerError, Peers
 from caughtup.models.sharing import HeldPartitions, Peer
 
 #: The most bytes of a part: 2,000 groups of an overview have about 1 MB, 30,000 of a state 10 MB.
-_MOST_BYTES = 64 << 20
+_MOST_BYTES, _MOST_BYTES_OF_ALL_GROUPS = 8 << 20, 64 << 20
+_OF_ALL_GROUPS = frozenset({"/api/state", "/api/view?view=connect"})
 #: How long an answer may take in all, how long the first view waits for it, and a view for an
 #: instance whose earlier part it has, or that did not answer the last time.
 _SECONDS, _FIRST_SECONDS, _SHORTLY_SECONDS = 10.0, 5.0, 0.5
-#: The most parts that are kept, and how long one is kept after it was last asked for.
-_KEPT, _KEPT_SECONDS = 256, 60.0
+#: The most parts that are kept, in number and bytes, and how long after one was last asked for.
+_KEPT, _KEPT_BYTES, _KEPT_SECONDS = 256, 256 << 20, 60.0
+#: The most characters of an address that are shown.
+_ADDRESS_CHARACTERS = 320
 
 
 class _Kept(NamedTuple):
     part: ViewPart
+    size: int
     at_ms: int
 
 
@@ -48,6 +52,8 @@ class PeerViews:
         self._held = held
         self._clock = clock
         self._asked: dict[tuple[Peer, str], _Asked] = {}
+        #: Those that did not answer the last time, whichever view.
+        self._silent: set[Peer] = set()
 
     def close(self) -> None:
         """End the requests under way."""
@@ -69,19 +75,22 @@ class PeerViews:
         peers = self._held.peers()
         self._forget_unwanted()
         asked = [self._ask(peer, path) for peer in peers]
-        for patient in (False, True):
-            waiting = [of for of in asked if _is_awaited(of) is patient]
-            tasks = [of.asking for of in waiting if of.asking is not None]
+        shortly, patiently = set[asyncio.Task[None]](), set[asyncio.Task[None]]()
+        for peer, of in zip(peers, asked, strict=True):
+            if of.asking is not None:
+                is_first = _is_awaited(of) and peer not in self._silent
+                (patiently if is_first else shortly).add(of.asking)
+        for tasks, seconds in ((shortly, _SHORTLY_SECONDS), (patiently, _FIRST_SECONDS)):
             if tasks:
-                await asyncio.wait(tasks, timeout=_FIRST_SECONDS if patient else _SHORTLY_SECONDS)
+                await asyncio.wait(tasks, timeout=seconds)
         instances, parts = [], []
         for peer, of in zip(peers, asked, strict=True):
             if of.kept is not None:
                 parts.append(of.kept.part)
             instances.append(
                 InstancePart(
-                    name=peer.name,
-                    address=peer.address,
+                    name=peer.label,
+                    address=peer.address[:_ADDRESS_CHARACTERS],
                     partitions=counts[peer],
                     as_of_ms=None if of.kept is None else of.kept.at_ms,
                     why="it has not answered yet" if _is_awaited(of) else of.why,
@@ -99,23 +108,30 @@ class PeerViews:
     async def _receive(self, of: _Asked, peer: Peer, path: URL) -> None:
         try:
             async with asyncio.timeout(_SECONDS):
-                answer = await self._peers.read(peer, path, _MOST_BYTES)
+                is_large = str(path) in _OF_ALL_GROUPS
+                most = _MOST_BYTES_OF_ALL_GROUPS if is_large else _MOST_BYTES
+                answer = await self._peers.read(peer, path, most)
                 part = view_part(answer.body)
-            of.kept, of.why = _Kept(part, self._clock()), None
+            of.kept, of.why = _Kept(part, len(answer.body), self._clock()), None
+            self._silent.discard(peer)
         except (NoAnswerError, msgspec.DecodeError) as error:
             of.why = str(error)
         except TimeoutError:
             of.why = f"it has not answered for {_SECONDS:.0f} s"
         finally:
             of.asking = None
+        if of.why is not None:
+            self._silent.add(peer)
 
     def _forget_unwanted(self) -> None:
+        self._silent.intersection_update(self._held.peers())
         oldest = time.monotonic() - _KEPT_SECONDS
-        by_age = sorted(self._asked, key=lambda key: self._asked[key].wanted_at)
-        for key in by_age[: max(0, len(by_age) - _KEPT)]:
-            self._drop(key)
-        for key in by_age:
-            if key in self._asked and self._asked[key].wanted_at < oldest:
+        newest_first = sorted(self._asked, key=lambda key: -self._asked[key].wanted_at)
+        size = 0
+        for number, key in enumerate(newest_first, 1):
+            of = self._asked[key]
+            size += 0 if of.kept is None else of.kept.size
+            if number > _KEPT or size > _KEPT_BYTES or of.wanted_at < oldest:
                 self._drop(key)
 
     def _drop(self, key: tuple[Peer, str]) -> None:

@@ -40,6 +40,8 @@ HEADER_SECONDS = 10.0
 IDLE_SECONDS = 75.0
 #: The time for a client to read what was written, at most a piece of an answer.
 WRITE_SECONDS = 15.0
+#: The same for another instance, which reads as its own client does, and other instances before.
+WRITE_SECONDS_OF_INSTANCES = 300.0
 #: The most bytes of requests before an answer; none has a body, pipelining is bounded.
 REQUEST_BYTES = 1 << 16
 
@@ -150,6 +152,8 @@ class WebConnection(asyncio.Protocol):
         self._write: asyncio.TimerHandle | None = None
         self._answering = self._ended = False
         self._received = 0
+        #: Whether another instance reads the answer.
+        self.to_instance = False
         #: The first request's bytes until its header is complete; aiohttp sees no part of one.
         self._held = bytearray()
         connections.silent(self)
@@ -199,7 +203,8 @@ class WebConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Pass on that the client reads too slowly, and start its time limit."""
-        self._write = self._cut_after(WRITE_SECONDS, SLOW_READER)
+        seconds = WRITE_SECONDS_OF_INSTANCES if self.to_instance else WRITE_SECONDS
+        self._write = self._cut_after(seconds, SLOW_READER)
         if self._inner is not None:
             self._inner.pause_writing()
 
@@ -222,7 +227,7 @@ class WebConnection(asyncio.Protocol):
         try:
             yield
         finally:
-            self._answering = False
+            self._answering = self.to_instance = False
             if not self._ended:
                 self._connections.silent(self)
 

@@ -27,21 +27,28 @@ class Unanswerable(Exception):  # noqa: N818 - it is an answer
 
 
 class Questions:
-    """Answers one question at a time, in the order of arrival.
+    """Answers one question at a time, or ``at_once`` of them, in the order of arrival.
 
     At most ``most`` are under way, the one being answered included, and each waits at most
     ``wait_seconds`` for its turn; others are refused.
     """
 
     def __init__(
-        self, what: Many, refusals: Refusals, *, most: int, wait_seconds: float, retry_seconds: int
+        self,
+        what: Many,
+        refusals: Refusals,
+        *,
+        most: int,
+        wait_seconds: float,
+        retry_seconds: int,
+        at_once: int = 1,
     ) -> None:
         self._what = what
         self._refusals = refusals
         self._most = most
         self._wait_seconds = wait_seconds
         self._retry_seconds = retry_seconds
-        self._one = asyncio.Lock()
+        self._turns = asyncio.Semaphore(at_once)
         self._under_way: dict[Hashable, _Pending] = {}
 
     async def answer(self, question: Hashable, make: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -71,13 +78,13 @@ class Questions:
     async def _make(self, make: Callable[[], Awaitable[Answer]]) -> Answer:
         try:
             async with asyncio.timeout(self._wait_seconds):
-                await self._one.acquire()
+                await self._turns.acquire()
         except TimeoutError:
             raise _NoTurnError from None
         try:
             return await make()
         finally:
-            self._one.release()
+            self._turns.release()
 
     def _done(self, question: Hashable, pending: _Pending, task: asyncio.Task[object]) -> None:
         self._forget(question, pending)

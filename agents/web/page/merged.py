@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
 import msgspec
 
@@ -33,6 +33,15 @@ from caughtup.models.verdicts import LAG
 Row = TypeVar("Row")
 
 
+#: What an instance sends is bounded: any member of the group of instances may be one. The values of
+#: an answer, a part's rows other than those of groups, its counts, and what it counts by name.
+_MOST_VALUES = 1_000_000
+_MANY, _FEW = msgspec.Meta(max_length=10_000), msgspec.Meta(max_length=100)
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+#: Decoding a row fails in one of these ways.
+_BAD_ROW = (msgspec.DecodeError, RecursionError)
+
+
 class _Named(Part):
     group: str
 
@@ -44,22 +53,22 @@ class ViewPart(Part, kw_only=True):
     """
 
     groups: Sequence[msgspec.Raw] = ()
-    groups_more: int = 0
-    statuses: Mapping[str, int] = {}
-    groups_not_told: Mapping[str, int] = {}
+    groups_more: Count = 0
+    statuses: Annotated[Mapping[str, Count], _FEW] = {}
+    groups_not_told: Annotated[Mapping[str, Count], _FEW] = {}
     applications: Sequence[msgspec.Raw] = ()
     connect: Sequence[msgspec.Raw] = ()
-    transactions: Sequence[OpenTransaction] = ()
-    transactions_missing: Sequence[str] = ()
-    partitions_left_out: int = 0
-    feed: Sequence[Happening] = ()
-    refused: Sequence[RefusedOfTopic] = ()
-    faults: Sequence[Fault] = ()
-    checkpoint_problems: Sequence[CheckpointProblem] = ()
-    set_aside: Sequence[SetAside] = ()
-    at_ms: Sequence[int] = ()
-    series: Mapping[str, Sequence[float | None]] = {}
-    marks: Sequence[Happening] = ()
+    transactions: Annotated[Sequence[OpenTransaction], _MANY] = ()
+    transactions_missing: Annotated[Sequence[str], _MANY] = ()
+    partitions_left_out: Count = 0
+    feed: Annotated[Sequence[Happening], _MANY] = ()
+    refused: Annotated[Sequence[RefusedOfTopic], _MANY] = ()
+    faults: Annotated[Sequence[Fault], _MANY] = ()
+    checkpoint_problems: Annotated[Sequence[CheckpointProblem], _MANY] = ()
+    set_aside: Annotated[Sequence[SetAside], _MANY] = ()
+    at_ms: Annotated[Sequence[int], _MANY] = ()
+    series: Mapping[str, Annotated[Sequence[float | None], _MANY]] = {}
+    marks: Annotated[Sequence[Happening], _MANY] = ()
 
 
 #: The kinds of events that an instance has of its own groups; others all instances have.
@@ -73,7 +82,14 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 def view_part(answer: bytes) -> ViewPart:
     """Return an instance's part of a view. Raises msgspec.DecodeError."""
-    return _PART.decode(answer)
+    if b"\n" in answer or b"\r" in answer:  # they would end an event in the middle
+        raise msgspec.DecodeError("it has several lines")
+    if answer.count(b",") >= _MOST_VALUES:
+        raise msgspec.DecodeError(f"it has more than {_MOST_VALUES:,} values")
+    try:
+        return _PART.decode(answer)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
 
 
 def merge_steps(view: Head, parts: Sequence[ViewPart]) -> Generator[None, None, None]:
@@ -101,8 +117,8 @@ def merge_steps(view: Head, parts: Sequence[ViewPart]) -> Generator[None, None, 
         _merge_failures(view, parts)
 
 
-def merge_recent(view: RecentView, parts: Sequence[ViewPart]) -> None:
-    """Add other instances' figures to the last hours of the cluster.
+def recent_steps(view: RecentView, parts: Sequence[ViewPart]) -> Generator[None, None, None]:
+    """Add other instances' figures to the last hours of the cluster, yielding between steps.
 
     A sample is unknown if that of an instance is, or if it has none of within a step of that time.
     """
@@ -114,6 +130,7 @@ def merge_recent(view: RecentView, parts: Sequence[ViewPart]) -> None:
                 theirs = 0.0 if values is None else _sample(part.at_ms, values, when)
                 ours = total[at]
                 total[at] = None if ours is None or theirs is None else ours + theirs
+                yield
         view.series[name] = total
     view.marks = sorted(
         (*view.marks, *(one for part in parts for one in part.marks if one.kind in _OF_GROUPS)),
@@ -137,7 +154,7 @@ def _merge_overview(view: OverviewView, parts: Sequence[ViewPart]) -> Generator[
         raw = _raw(row)
         try:
             line = _LINE.decode(raw)
-        except msgspec.DecodeError:
+        except _BAD_ROW:
             continue
         # For a moment, two instances may have a group: the first is the one that is asked.
         ranked.setdefault(line.group, (group_rank(line), cast(GroupRow, raw)))
@@ -161,7 +178,7 @@ def _by_name(
         raw = _raw(row)
         try:
             named.setdefault(_NAMED.decode(raw).group, cast(Row, raw))
-        except msgspec.DecodeError:
+        except _BAD_ROW:
             continue
         yield
     return [named[group] for group in sorted(named)]

@@ -125,7 +125,22 @@ async def test_one_that_is_silent_holds_a_view_back_once(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b'{"groups": 5}', b'{"feed": [{"at_ms": "x"}]}', b"\xff" * 100]
+    "body",
+    [
+        b"",
+        b"[]",
+        b'{"groups": 5}',
+        b'{"feed": [{"at_ms": "x"}]}',
+        b"\xff" * 100,
+        b'{"x":' + b"[" * 100_000,
+        b'{"groups_more": 99999999999999999999}',
+        b'{"statuses": {"ok": -5}}',
+        b'{"series": {"lag": [NaN]}}',
+        b'{"groups": [' + b",".join([b"{}"] * 1_000_001) + b"]}",
+        b'{"groups_not_told": {' + b",".join(b'"%d":1' % each for each in range(101)) + b"}}",
+        b'{"groups": [{"group": "x",\n\n"partitions": 1}]}',
+    ],
+    ids=lambda body: repr(body[:30]),
 )
 async def test_an_answer_that_is_none_costs_its_part(sites: Sites, body: bytes) -> None:
     async def answer() -> bytes:
@@ -136,6 +151,116 @@ async def test_an_answer_that_is_none_costs_its_part(sites: Sites, body: bytes) 
         view = await asked(sites.streams, "/api/view?view=overview")
     assert [row["group"] for row in view["groups"]] == [GROUP]
     assert view["instances"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b"5",
+        b'{"group": 5}',
+        b'{"group": "x", "partitions": "many"}',
+        b'{"group": "x", "partitions": 1, "y": ' + b"[" * 900 + b"]" * 900 + b"}",
+        b'{"group": "x", "partitions": 1, "lag": ' + b"9" * 4_000 + b"}",
+        b'{"group": "%s", "partitions": 1, "status": "nonsense"}' % (b"x" * 100_000),
+    ],
+    ids=lambda row: repr(row[:50]),
+)
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_row_that_is_none_costs_no_other(sites: Sites, path: str, row: bytes) -> None:
+    async def answer() -> bytes:
+        return b'{"groups": [%s], "connect": [%s], "applications": [%s]}' % (row, row, row)
+
+    async with server_that(answer) as address:
+        sites.streams.state.held.others = {1: Peer("host:1", address)}
+        view = await asked(sites.streams, path)
+    if "groups" in view:
+        assert GROUP in [each["group"] for each in view["groups"]]
+
+
+async def test_sixteen_silent_instances_hold_views_back_together(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_views, "_FIRST_SECONDS", 0.5)
+    monkeypatch.setattr(peer_views, "_SHORTLY_SECONDS", 0.1)
+    views = ["overview", "transactions", "connect", "health"]
+    paths = [*(f"/api/view?view={view}" for view in views), "/api/state", "/api/recent"]
+    loop = asyncio.get_running_loop()
+    async with server_that(asyncio.Event().wait) as address:
+        others = {number: Peer(f"host:{number}", address) for number in range(1, 17)}
+        sites.streams.state.held.count, sites.streams.state.held.others = 17, others
+        began = loop.time()
+        await asyncio.gather(*(asked(sites.streams, path) for path in paths))
+        assert loop.time() - began < 1.5  # one after the other takes 3 s
+
+
+async def test_events_have_a_part_soon_after_it_came_late(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_views, "_FIRST_SECONDS", 1.0)
+
+    async def answer() -> bytes:
+        await asyncio.sleep(1.3)
+        return b'{"groups": [{"group": "came-late", "partitions": 1}]}'
+
+    async with server_that(answer) as address:
+        sites.streams.state.held.others = {1: Peer("host:1", address)}
+        async with asyncio.timeout(4), sites.streams.get("/api/events?view=overview") as events:
+            assert b'"came-late"' not in await events.content.readuntil(b"\n\n")
+            while b'"came-late"' not in await events.content.readuntil(b"\n\n"):
+                pass
+
+
+async def test_of_one_that_did_not_answer_no_other_view_waits_long(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_views, "_FIRST_SECONDS", 0.5)
+    monkeypatch.setattr(peer_views, "_SHORTLY_SECONDS", 0.05)
+    monkeypatch.setattr(peer_views, "_SECONDS", 0.2)
+    loop = asyncio.get_running_loop()
+    async with server_that(asyncio.Event().wait) as address:
+        sites.streams.state.held.others = {1: Peer("host:1", address)}
+        await asked(sites.streams, "/api/view?view=overview")
+        monkeypatch.setattr(peer_views, "_SECONDS", 10.0)
+        began = loop.time()
+        await asked(sites.streams, "/api/view?view=overview&find=x")
+        assert loop.time() - began < 0.4
+
+
+async def test_the_bytes_of_all_parts_are_bounded(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_views, "_KEPT_BYTES", 250_000)
+
+    async def answer() -> bytes:
+        return b" " * 100_000 + b"{}"
+
+    async with server_that(answer) as address:
+        sites.streams.state.held.others = {1: Peer("host:1", address)}
+        for find in "abcdef":
+            await asked(sites.streams, f"/api/view?view=overview&find={find}")
+    kept = [of for of in sites.streams.server._peer_views._asked.values() if of.kept is not None]
+    assert 1 <= len(kept) <= 3
+
+
+async def test_fifty_listeners_on_each_of_two_that_ask_each_other(sites: Sites) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        listeners = []
+        for site in sites:
+            for number in range(50):
+                connected = site.connected(f"127.0.0.{2 + number % 2}")
+                listeners.append(await stack.enter_async_context(connected))
+                view = ("overview", "transactions", "connect", "health")[number % 4]
+                await listeners[-1].ask(f"/api/events?view={view}")
+        async with asyncio.timeout(30):
+            for listener in listeners:
+                assert b" 200 OK" in await listener.head()
+                for _ in range(3):
+                    data = await listener.reader.readuntil(b"\n\n")
+                    assert b'"why":"it has not' not in data
+    async with asyncio.timeout(20):
+        for site in sites:
+            while site.server._streams._taken:  # noqa: ASYNC110 - nothing tells when it is so
+                await asyncio.sleep(0.01)
 
 
 async def test_an_answer_that_is_too_large_costs_its_part(

@@ -6,12 +6,14 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
+from aiohttp.typedefs import Handler
 from yarl import URL
 
 from caughtup.agents.process.health import Health
@@ -228,3 +230,103 @@ async def test_who_does_not_answer_is_named_with_the_reason(
 def test_a_request_is_about_one_group_or_none(path: str, group: str | None) -> None:
     request: web.Request = make_mocked_request("GET", path)
     assert named_group(request) == group
+
+
+async def test_an_address_that_leads_back_to_the_instance_is_said(two: Two) -> None:
+    two.given_to(two.other.url(""))
+    read(two.other.state, commit(0, 5, group="mine"))
+    async with two.other.get("/api/lag?group=theirs", headers=BEARER) as answer:
+        assert answer.status == 503
+        assert "is this instance itself: set web_address there" in (await answer.json())["error"]
+    async with two.other.get("/api/lag", headers=BEARER) as answer:
+        assert answer.headers[MISSING] == "host:1"
+        assert len((await answer.read()).splitlines()) == 1
+    async with two.other.get("/api/view?view=overview", headers=BEARER) as answer:
+        view = await answer.json()
+    assert sum(view["statuses"].values()) == 1
+    assert "set web_address there" in view["instances"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (401, "give all instances the same web_token_file"),
+        (421, "it does not know the host 127.0.0.1: add it to web_allowed_hosts there"),
+        (302, "it answers 302"),
+        (200, "it answers with 'text/html'"),
+    ],
+)
+async def test_an_answer_that_is_not_for_the_client_is_said_and_not_passed_on(
+    two: Two, status: int, why: str
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        headers = {"Location": two.having.url("/api/lag")}
+        return web.Response(status=status, headers=headers, content_type="text/html")
+
+    async with serving(answer) as address:
+        two.given_to(address)
+        async with two.other.get(f"/api/lag?group={GROUP}", headers=BEARER) as passed:
+            assert passed.status == 503
+            assert why in (await passed.json())["error"]
+
+
+async def test_a_link_to_another_host_is_not_passed_on(two: Two) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        link = '<http://evil.example.com/>; rel="next"'
+        return web.json_response({}, headers={"Link": link})
+
+    async with serving(answer) as address:
+        two.given_to(address)
+        async with two.other.get(f"/api/lag?group={GROUP}", headers=BEARER) as passed:
+            assert passed.status == 200
+            assert "Link" not in passed.headers
+
+
+@pytest.mark.parametrize("address", [f"http://{'a' * 290}", "http://a..b", "http://a\0b"])
+async def test_a_host_that_cannot_be_one_costs_its_part(two: Two, address: str) -> None:
+    two.other.state.held.others = {0: Peer("a\nb: c\x7f", address)}
+    async with two.other.get(f"/api/lag?group={GROUP}", headers=BEARER) as answer:
+        assert answer.status == 503
+    for path in ("/api/lag", "/api/lag?limit=5"):
+        async with two.other.get(path, headers=BEARER) as answer:
+            assert (answer.status, answer.headers[MISSING]) == (200, "a?b: c?")
+    async with two.other.get("/api/view?view=overview", headers=BEARER) as answer:
+        assert (await answer.json())["instances"][0]["why"]
+
+
+async def test_forwarded_events_leave_connections_for_views_and_lists(two: Two) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path != "/api/events":
+            return web.json_response({"statuses": {"ok": 7}})
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await asyncio.sleep(60)
+        return response
+
+    async with serving(answer) as address, AsyncExitStack() as stack:
+        two.given_to(address)
+        for number in range(50):
+            connected = await stack.enter_async_context(
+                two.other.connected(f"127.0.0.{2 + number % 2}")
+            )
+            path = f"/api/events?group={GROUP} HTTP/1.1\r\nAuthorization: Bearer tell-nobody"
+            connected.writer.write(f"GET {path}\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert b" 200 OK" in await connected.head()
+        async with two.other.get("/api/lag", headers=BEARER) as answered:
+            assert MISSING not in answered.headers
+        async with two.other.get("/api/view?view=overview", headers=BEARER) as answered:
+            assert (await answered.json())["statuses"] == {"ok": 7}
+
+
+@asynccontextmanager
+async def serving(answer: Handler) -> AsyncIterator[str]:
+    """Serve an answer at all paths; the URL."""
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield "http://{}:{}".format(*runner.addresses[0])
+    finally:
+        await runner.cleanup()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.web.page.head import Head
-from caughtup.agents.web.page.merged import ViewPart, merge_recent, merge_steps, view_part
+from caughtup.agents.web.page.merged import ViewPart, merge_steps, recent_steps, view_part
 from caughtup.agents.web.page.overview import overview_steps
 from caughtup.agents.web.page.parts import (
     RecentView,
@@ -98,7 +98,7 @@ def test_figures_of_the_cluster_are_summed_where_all_instances_know_them() -> No
         ViewPart(at_ms=[9_000, 21_000, 28_000], series={"lag": [10, 20, 30], "warmups": [0, 1, 2]}),
         ViewPart(at_ms=[0, 10_000, 20_000, 30_000], series={"reassignments": [1, 1, 1, 1]}),
     ]
-    merge_recent(view, parts)
+    done_at_once(recent_steps(view, parts))
     assert view.series == {
         "lag": [11, 12, None, 34],
         "reassignments": [1, 1, 1, 1],
