@@ -87,10 +87,13 @@ class Run:
         self.judge.around = Around(calm_since=time.monotonic())
 
     def _late(self, now: float, bound: float) -> Violation:
-        said = "no answer"
-        with suppress(OSError):
-            said = self.scene.active.service.unready().strip() or "ready, and not up to date"
-        return Violation(now, "recovers in time", said, f"the bound is {bound:.0f} s")
+        said = []
+        for instance in self.scene.instances:
+            if instance.wanted:
+                said.append("no answer")
+                with suppress(OSError):
+                    said[-1] = instance.service.unready().strip() or "ready, and not up to date"
+        return Violation(now, "recovers in time", " | ".join(said), f"the bound is {bound:.0f} s")
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds
