@@ -175,7 +175,8 @@ class Judge(ClosedOnExit):
         if not self._scene.shares:
             return
         due, around = self._due(), self.around
-        if len(self._said) == sum(instance.wanted for instance in self._scene.instances):
+        wanted = sum(instance.wanted for instance in self._scene.instances)
+        if self._said and len(self._said) == wanted:
             yield from rules.silences(sharing.united([*self._said.values()]), around, due)
         had = set[str]()
         for instance, said in self._said.items():
