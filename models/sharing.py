@@ -51,6 +51,16 @@ class Sharing:
     shares: Mapping[str, PartitionShare]
     orphaned: frozenset[int]
 
+    def without_orphaned(self) -> Sharing:
+        """Return what is shared if these partitions are given to none."""
+        kept = {
+            member: PartitionShare(
+                share.slot, tuple(n for n in share.partitions if n not in self.orphaned)
+            )
+            for member, share in self.shares.items()
+        }
+        return Sharing(kept, frozenset())
+
 
 def share_partitions(claims: Mapping[str, Claim], count: int) -> Sharing:
     """Share the partitions 0 to ``count`` - 1 among members, evenly and with few moves.

@@ -139,7 +139,7 @@ class Judge(ClosedOnExit):
             yield from self._health_of(instance, around)
             if not instance.runs or instance.suspended:
                 continue
-            said = ask(instance.service.url, page)
+            said = self._with_ages(ask(instance.service.url, page))
             if instance.suspended or not instance.runs:
                 continue
             self._said[instance] = said
@@ -151,6 +151,16 @@ class Judge(ClosedOnExit):
         while teller.twice:
             yield Violation(teller.twice[0][0], "told once", teller.twice.pop(0)[1], "")
         yield from self._undecided()
+
+    def _with_ages(self, said: Said) -> Said:
+        """Add to the age of a page how old the others' figures are by their own word.
+
+        The page has the age of each part since it was received, and not of what is in it.
+        """
+        if not self._scene.shares:
+            return said
+        others = max((one.age_seconds for one in self._said.values()), default=0.0)
+        return replace(said, page_age_seconds=said.page_age_seconds + others + _EVERY_SECONDS)
 
     def _at_once(
         self, instance: Instance, before: Said | None, said: Said, around: Around

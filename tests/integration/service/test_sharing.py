@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -10,11 +12,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from caughtup.agents.election import agent as module
-from caughtup.agents.election import instances
+from caughtup.agents.election import instances, shared
 from caughtup.agents.election.agent import Election
 from caughtup.agents.election.instances import Assignment, ServiceInstance, Subscription
 from caughtup.agents.election.shared import SharedElection
 from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -230,3 +233,34 @@ async def test_one_with_topics_of_another_prefix_ends_and_the_others_go_on(
         assert (one.health.broken, other.health.broken) == (None, None)
         await until("they have all", lambda: one.has | other.has == ALL)
         await until("both may publish", lambda: one.publishes and other.publishes)
+
+
+async def test_what_cannot_be_fenced_is_with_nobody_and_all_keep_theirs(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fences = asyncio.Event()
+    fences.set()
+    fence = shared._fence
+
+    async def fence_when_let(cluster: ClusterProtocol, name: str) -> None:
+        await fences.wait()
+        await fence(cluster, name)
+
+    monkeypatch.setattr(shared, "_fence", fence_when_let)
+    monkeypatch.setattr(shared, "_FENCING_SECONDS", 0.3)
+    monkeypatch.setattr(shared, "_FENCE_AGAIN_SECONDS", 0.5)
+    async with sharing(settings) as stays, sharing(settings) as goes:
+        await until("both have half", lambda: len(stays.has) == len(goes.has) == COUNT // 2)
+        await until("both may publish", lambda: stays.publishes and goes.publishes)
+        fences.clear()
+        theirs, before = goes.has, stays.has
+        with silent(goes.election):
+            await until("it says why", lambda: "do not let it fence" in str(stays.health.shares))
+            assert f"no instance has {len(theirs)}: brokers do not" in str(stays.health.shares)
+            until_ms = time.monotonic() + 2 * SESSION_SECONDS
+            while time.monotonic() < until_ms:
+                assert (stays.has, stays.publishes) == (before, True)
+                await asyncio.sleep(0.05)
+            fences.set()
+            await until("it has all", lambda: stays.has == ALL and stays.publishes)
+        assert "fence" not in str(stays.health.shares)
