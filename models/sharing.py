@@ -51,14 +51,16 @@ class Sharing:
     shares: Mapping[str, PartitionShare]
     orphaned: frozenset[int]
 
-    def without_orphaned(self) -> Sharing:
-        """Return what is shared if these partitions are given to none."""
-        kept = {
-            member: PartitionShare(
-                share.slot, tuple(n for n in share.partitions if n not in self.orphaned)
-            )
-            for member, share in self.shares.items()
-        }
+    def unfenced(self, claims: Mapping[str, Claim]) -> Sharing:
+        """Return what is shared while instances that are gone may still write under their slots.
+
+        Members keep what they claim. Orphaned partitions are given to none, and no slot is.
+        """
+        kept = {}
+        for member, share in self.shares.items():
+            partitions = tuple(n for n in share.partitions if n not in self.orphaned)
+            has_slot = share.slot == claims[member].slot
+            kept[member] = PartitionShare(*((share.slot, partitions) if has_slot else (None, ())))
         return Sharing(kept, frozenset())
 
 

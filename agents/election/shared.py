@@ -160,7 +160,9 @@ class SharedElection(Election):
             sharing = share_partitions(claims, count)
             self._unfenced = None
             if sharing.orphaned and not await self._fence(cluster, unclaimed_slots(claims)):
-                sharing = sharing.without_orphaned()
+                if not any(claim.partitions for claim in claims.values()):
+                    raise TimeoutError(self._unfenced)  # nobody has anything to keep
+                sharing = sharing.unfenced(claims)
         peers = {
             member: Peer(each.instance.name, each.address) for member, each in subscriptions.items()
         }

@@ -126,3 +126,19 @@ def test_without_shares_an_instance_has_every_group() -> None:
     held.others = dict.fromkeys(range(COUNT), other)
     assert held.peer_of("orders") == other
     assert held.peers() == [other]
+
+
+def test_while_nobody_can_be_fenced_members_keep_what_they_claim_and_get_no_slot() -> None:
+    current = claims(
+        a=Claim(frozenset({1, 2}), 1, 1), b=Claim(NONE, 2, 2), new=Claim(NONE, None, 3)
+    )
+    shared = share_partitions(current, 6)
+    assert shared.orphaned == {0, 3, 4, 5}
+    assert shared.shares["new"].slot == 0, "of one that is gone, and may still write"
+    kept = shared.unfenced(current)
+    assert kept.orphaned == NONE
+    assert kept.shares == {
+        "a": PartitionShare(1, (1, 2)),
+        "b": PartitionShare(2, ()),
+        "new": PartitionShare(None, ()),
+    }

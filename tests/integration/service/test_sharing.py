@@ -261,6 +261,10 @@ async def test_what_cannot_be_fenced_is_with_nobody_and_all_keep_theirs(
             while time.monotonic() < until_ms:
                 assert (stays.has, stays.publishes) == (before, True)
                 await asyncio.sleep(0.05)
-            fences.set()
-            await until("it has all", lambda: stays.has == ALL and stays.publishes)
+            async with sharing(settings) as late:
+                await until("it stands by", lambda: "no partitions" in str(late.health.standby))
+                assert late.slots == []
+                fences.set()
+                await until("they have all", lambda: stays.has | late.has == ALL)
+                await until("both may publish", lambda: stays.publishes and late.publishes)
         assert "fence" not in str(stays.health.shares)
