@@ -133,6 +133,7 @@ class SharedElection(Election):
 
     def _subscription(self) -> Subscription:
         self._sent = self._claimed
+        self._unfenced = None  # whoever leads now tries
         return Subscription(
             self._instance,
             self._protocol == ACTIVE and self._elected,
@@ -158,7 +159,6 @@ class SharedElection(Election):
         async with ClusterProtocol(aiokafka_config(self._settings), _ANSWER_SECONDS) as cluster:
             count = await cluster.partition_count(CONSUMER_OFFSETS)
             sharing = share_partitions(claims, count)
-            self._unfenced = None
             if sharing.orphaned and not await self._fence(cluster, unclaimed_slots(claims)):
                 if not any(claim.partitions for claim in claims.values()):
                     raise TimeoutError(self._unfenced)  # nobody has anything to keep

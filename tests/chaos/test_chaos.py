@@ -28,6 +28,6 @@ def test_chaos_finds_no_violation() -> None:
 @pytest.mark.thorough
 @pytest.mark.integration
 @pytest.mark.timeout(900)
-def test_chaos_finds_no_violation_by_instances_that_share_the_groups() -> None:
+def test_chaos_finds_no_violation_where_instances_share_the_groups() -> None:
     report = chaos(75, SEED, kinds=OF_INSTANCES, instances=3)
     assert report.violations == [], f"seed {SEED}"

@@ -63,7 +63,7 @@ def test_a_part_that_fails_ends_its_instance_and_the_other_has_all_groups(
 
 
 @pytest.mark.thorough
-def test_nobody_has_what_another_may_still_write_about_until_transactions_have_replicas() -> None:
+def test_nobody_has_groups_of_one_that_cannot_be_fenced_until_there_are_enough_replicas() -> None:
     names = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
     both = dict.fromkeys((*names, "offsets.topic.replication.factor"), "2")
     own = f"caughtup-{uuid.uuid4().hex[:8]}"

@@ -268,3 +268,14 @@ async def test_what_cannot_be_fenced_is_with_nobody_and_all_keep_theirs(
                 await until("they have all", lambda: stays.has | late.has == ALL)
                 await until("both may publish", lambda: stays.publishes and late.publishes)
         assert "fence" not in str(stays.health.shares)
+
+
+async def test_one_that_could_not_fence_and_no_longer_leads_asks_for_no_rebalance(
+    settings: Settings,
+) -> None:
+    async with sharing(settings) as one:
+        await until("it has all", lambda: one.publishes)
+        one.election._unfenced = "no answer"
+        assert one.election._must_report()
+        one.election._subscription()
+        assert not one.election._must_report()
