@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from itertools import islice
+
 from tests.chaos.faults import INFLICT
-from tests.chaos.schedule import COMPANIONS, KINDS, ONE_ACTIVE, Fault, schedule
+from tests.chaos.schedule import COMPANIONS, KINDS, ONE_ACTIVE, Fault, faults, schedule
 
 
 def test_the_same_seed_is_the_same_schedule_and_another_is_another() -> None:
@@ -35,3 +37,10 @@ def test_every_kind_can_be_inflicted() -> None:
 def test_a_fault_is_said_in_a_line() -> None:
     fault = Fault("broker killed", 2.0, 3.5, 1, 9, "service killed")
     assert str(fault) == "broker killed #1 with service killed for 3.5 s"
+
+
+def test_what_comes_where_instances_share_comes_nowhere_else() -> None:
+    sharing = {name for name, kind in KINDS.items() if kind.sharing}
+    assert {fault.kind for fault in schedule(5, 500)} == KINDS.keys() - sharing
+    drawn = {fault.kind for fault in islice(faults(5, tuple(KINDS)), 500)}
+    assert drawn == KINDS.keys()
