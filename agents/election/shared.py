@@ -50,7 +50,7 @@ _ANSWER_SECONDS = 2.0
 #: Fencing has to end well within a session: all other members wait for their shares meanwhile.
 _FENCING_SECONDS = 4.0
 #: A leader that could not fence tries again after this time, with a rebalance of the group.
-_FENCE_AGAIN_SECONDS = 5.0
+_FENCE_AGAIN_SECONDS = 2.0
 _RETRY_SECONDS = 0.1
 _TAKE_AGAIN_SECONDS = 0.5
 #: The time-out of a transaction of the producer that fences; it never begins one.

@@ -21,6 +21,9 @@ from tests.chaos.run import ClusterLost, Run
 from tests.chaos.scene import Scene
 from tests.chaos.schedule import KINDS, ONE_ACTIVE, faults
 
+#: So much of the log of an instance is shown, if there is something to look for.
+_LOG = 6_000
+
 
 def chaos(
     seconds: float,
@@ -61,10 +64,12 @@ def chaos(
                 report.violated(violation)
         except ClusterLost as lost:
             report.note(f"gave up: {lost}")
-            console.print(scene.active.service.log[-3_000:], markup=False, highlight=False)
+            console.print(scene.active.service.log[-_LOG:], markup=False, highlight=False)
             raise
         finally:
             judge.close()
+            for instance in scene.instances if report.violations else ():
+                console.print(instance.service.log[-_LOG:], markup=False, highlight=False)
             console.print(report.table())
             console.print(
                 f"{judge.judged:,} figures held against the truth, {judge.unjudged.total():,} not"

@@ -17,6 +17,7 @@ from tests.chaos.report import Report
 from tests.chaos.rules import Around, Violation
 from tests.chaos.scene import Scene
 from tests.chaos.schedule import KINDS, Fault
+from tests.chaos.sharing import UNSHARED_SECONDS
 
 #: A cluster that isn't well again by then is none any more.
 _CLUSTER_SECONDS = 180.0
@@ -52,6 +53,10 @@ class Run:
     def _inflict(self, fault: Fault) -> None:
         self.report.begins(fault.kind, str(fault))
         self.judge.around = Around(fault_since=time.monotonic())
+        kind = KINDS[fault.kind]
+        self.judge.unshared.allowed = max(
+            UNSHARED_SECONDS, kind.recovers_seconds if kind.brokers else 0.0
+        )
         try:
             with ExitStack() as stack:
                 stack.enter_context(INFLICT[fault.kind](self.scene, fault))

@@ -48,13 +48,16 @@ class Unshared:
     """Measures for how long each group was with no instance, while one could have it."""
 
     def __init__(self) -> None:
+        #: The longest that is right (s): more after a fault of brokers, whose logs of groups and of
+        #: transactions come back one by one.
+        self.allowed = UNSHARED_SECONDS
         #: When each group was last with an instance, or could be with none (s, monotonic).
         self._since: dict[str, float] = {}
         #: The longest time of each group (s).
         self.longest: Counter[str] = Counter()
 
     def judge(self, groups: Mapping[str, bool], now: float, *, can_be: bool) -> Iterator[Violation]:
-        """Yield groups that are with none for too long, each again after as long.
+        """Yield groups that are with none for longer than ``allowed``, each again after as long.
 
         ``groups``: whether an instance has it, by group. ``can_be``: whether an instance could.
         """
@@ -62,7 +65,7 @@ class Unshared:
             lasted = now - self._since.setdefault(group, now)
             if can_be:
                 self.longest[group] = max(self.longest[group], int(lasted))
-            late = lasted > UNSHARED_SECONDS
+            late = lasted > self.allowed
             if is_had or not can_be or late:
                 self._since[group] = now
             if late and can_be and not is_had:
