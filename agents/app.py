@@ -177,6 +177,11 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     )
     lag = LagTopic(settings, state, health, election.may_publish)
     connect_watcher = ConnectWatcher(state, health, movements)
+
+    def groups_taken() -> None:
+        lag.groups_taken()
+        ends.groups_taken()
+
     hand_over = HandOver(
         settings,
         state,
@@ -187,7 +192,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         signer,
         wakeups,
         turn,
-        lag.groups_taken,
+        groups_taken,
         connect_watcher.is_idle,
     )
     write_again: dict[str, Callable[[], object]] = {

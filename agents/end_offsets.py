@@ -87,6 +87,20 @@ class EndOffsetsProbe(Service):
         self._published.clear()
         self._hurry.set()
 
+    def groups_taken(self) -> None:
+        """List at once; until then, count as old as what others listed of topics that groups read.
+
+        Each of these may be as old as the other instance's last round.
+        """
+        wants = self._wants()
+        read = (partition for partition, _ in self._state.ends if wants(partition.topic))
+        listed = map(self._last_listed_ms, read)
+        oldest_ms = min((at_ms for at_ms in listed if at_ms is not None), default=None)
+        if oldest_ms is not None:
+            probed_ms = self._health.probed_ms.get(PROBE, oldest_ms)
+            self._health.probed_ms[PROBE] = min(probed_ms, oldest_ms)
+        self._hurry.set()
+
     @Service.task
     async def _run(self) -> None:
         await until_active(self, self._health)

@@ -54,6 +54,18 @@ class Sharing:
     shares: Mapping[str, PartitionShare]
     orphaned: frozenset[int]
 
+    def unfenced(self, claims: Mapping[str, Claim]) -> Sharing:
+        """Return what is shared while instances that are gone may still write under their slots.
+
+        Members keep what they claim. Orphaned partitions are given to none, and no slot is.
+        """
+        kept = {}
+        for member, share in self.shares.items():
+            partitions = tuple(n for n in share.partitions if n not in self.orphaned)
+            has_slot = share.slot == claims[member].slot
+            kept[member] = PartitionShare(*((share.slot, partitions) if has_slot else (None, ())))
+        return Sharing(kept, frozenset())
+
 
 def share_partitions(claims: Mapping[str, Claim], count: int) -> Sharing:
     """Share the partitions 0 to ``count`` - 1 among members, evenly and with few moves.

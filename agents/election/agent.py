@@ -270,8 +270,9 @@ class Election(Service):
             why = explain_failure(error) if isinstance(error, KafkaError) else str(error)
         if self._health.failed(PROBE) and not self._leaving:
             log.warning("the group %s: %s; trying again", self._group, why)
-        if self._result is None and not self._elected:
-            self._health.standby = f"not elected yet: the group {self._group}: {why}"
+        if not self._elected and (self._result is None or self._was_elected):
+            again = " again" if self._was_elected else ""
+            self._health.standby = f"not elected{again} yet: the group {self._group}: {why}"
 
     def _doubt(self) -> str | None:
         """Return why another instance may be active now; None if none can be."""

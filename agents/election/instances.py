@@ -28,7 +28,7 @@ from caughtup.agents.kafka.protocol.groups import (
 from caughtup.agents.kafka.protocol.membership import JoinGroupSettings
 from caughtup.agents.settings import Settings
 from caughtup.models.election import Candidate
-from caughtup.models.sharing import Claim, PartitionShare, Peer
+from caughtup.models.sharing import MOST_INSTANCES, Claim, PartitionShare, Peer
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +60,8 @@ ACTIVE, SHARED = "active-1", "shared-1"
 #: As short as brokers allow by default: after a SIGKILL no instance is active for that long.
 _SESSION_MS = 6_000
 _REBALANCE_MS = 10_000
+#: More than any ``__consumer_offsets`` has. Sets of that many numbers are made.
+_MOST_PARTITIONS = 100_000
 _PATIENCE_SECONDS = 5.0
 _RETRY_SECONDS = 0.2
 
@@ -205,11 +207,17 @@ def read_subscriptions(members: Mapping[str, bytes]) -> dict[str, Subscription]:
 
 
 def read_assignment(raw: bytes) -> Assignment | None:
-    """Decode an assignment; return None if it is not one of ours."""
+    """Decode an assignment; return None if it is not one of ours, or has impossible numbers."""
     try:
-        return _decode_assignment(raw)
+        found = _decode_assignment(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
+    is_possible = 0 <= found.count <= _MOST_PARTITIONS and all(
+        (share.slot is None or 0 <= share.slot < MOST_INSTANCES)
+        and all(0 <= number < found.count for number in share.partitions)
+        for share in found.shares.values()
+    )
+    return found if is_possible else None
 
 
 def list_instances(settings: Settings) -> InstanceNames:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 from aiokafka.errors import (
     ConcurrentTransactions,
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
+    KafkaError,
     NotCoordinatorError,
     TransactionalIdAuthorizationFailed,
 )
@@ -48,6 +49,8 @@ log = logging.getLogger(__name__)
 _ANSWER_SECONDS = 2.0
 #: Fencing has to end well within a session: all other members wait for their shares meanwhile.
 _FENCING_SECONDS = 4.0
+#: A leader that could not fence tries again after this time, with a rebalance of the group.
+_FENCE_AGAIN_SECONDS = 2.0
 _RETRY_SECONDS = 0.1
 _TAKE_AGAIN_SECONDS = 0.5
 #: The time-out of a transaction of the producer that fences; it never begins one.
@@ -79,8 +82,9 @@ class SharedElection(Election):
     """Keeps this instance in its group, and takes and gives up partitions as the leader says.
 
     The leader gives no partition to an instance while another one claims it. Before it gives away
-    partitions that no member claims, it fences the instances that are no longer members. So one
-    instance at a time writes about a partition's groups.
+    partitions that no member claims, it fences the instances that are no longer members; while brokers
+    don't let it, nobody has these partitions, and members keep theirs. So one instance at a time
+    writes about a partition's groups.
 
     ``taking`` returns what takes the partitions, and changes ``held``; a taking that raises UserError
     is repeated. ``address`` returns the URL at which others reach this instance's web port.
@@ -113,6 +117,10 @@ class SharedElection(Election):
         #: The group's protocol as of the last rebalance, and those that were offered for it.
         self._protocol: str | None = None
         self._offered: tuple[str, ...] = ()
+        #: As the leader: why partitions that no member claims were given to none; and when (by
+        #: ``clock``) it tries again.
+        self._unfenced: str | None = None
+        self._fence_again_at = 0.0
         self._changing = asyncio.Lock()
         held.numbers = frozenset()
 
@@ -125,6 +133,7 @@ class SharedElection(Election):
 
     def _subscription(self) -> Subscription:
         self._sent = self._claimed
+        self._unfenced = None  # whoever leads now tries
         return Subscription(
             self._instance,
             self._protocol == ACTIVE and self._elected,
@@ -137,8 +146,10 @@ class SharedElection(Election):
         )
 
     def _must_report(self) -> bool:
-        return bool(self._sent - self._claimed) or (
-            self._protocol == SHARED and self._offered != (SHARED,)
+        return (
+            bool(self._sent - self._claimed)
+            or (self._protocol == SHARED and self._offered != (SHARED,))
+            or (self._unfenced is not None and self._clock() >= self._fence_again_at)
         )
 
     async def _agree(self, protocol: str, subscriptions: Mapping[str, Subscription]) -> Assignment:
@@ -148,15 +159,31 @@ class SharedElection(Election):
         async with ClusterProtocol(aiokafka_config(self._settings), _ANSWER_SECONDS) as cluster:
             count = await cluster.partition_count(CONSUMER_OFFSETS)
             sharing = share_partitions(claims, count)
-            if sharing.orphaned:
-                ids = [transactional_id(self._settings, slot) for slot in unclaimed_slots(claims)]
-                async with asyncio.timeout(_FENCING_SECONDS):
-                    await asyncio.gather(*(_fence(cluster, one) for one in ids))
+            if sharing.orphaned and not await self._fence(cluster, unclaimed_slots(claims)):
+                if not any(claim.partitions for claim in claims.values()):
+                    raise TimeoutError(self._unfenced)  # nobody has anything to keep
+                sharing = sharing.unfenced(claims)
         peers = {
             member: Peer(each.instance.name, each.address) for member, each in subscriptions.items()
         }
         own = self._member.member_id
         return Assignment(own, self._instance, dict(sharing.shares), peers, count)
+
+    async def _fence(self, cluster: ClusterProtocol, slots: Iterable[int]) -> bool:
+        """Fence the slots of instances that may be gone; return whether brokers let it in time."""
+        ids = [transactional_id(self._settings, slot) for slot in slots]
+        try:
+            async with asyncio.timeout(_FENCING_SECONDS):
+                await asyncio.gather(*(_fence(cluster, one) for one in ids))
+        except (KafkaError, OSError, TimeoutError) as error:
+            self._unfenced = (
+                f"brokers do not let it fence instances that are gone ({error or 'no answer in time'}): "
+                "has __transaction_state a leader with enough replicas in sync?"
+            )
+            self._fence_again_at = self._clock() + _FENCE_AGAIN_SECONDS
+            log.warning("%s", self._unfenced)
+            return False
+        return True
 
     async def _apply_result(self, result: Assignment) -> None:
         """Take what is new of this instance's share, and give up what is no longer in it."""
@@ -240,9 +267,13 @@ class SharedElection(Election):
         have = f"this instance has {len(self._claimed)} {of}"
         moving = self._held.count - len(self._claimed) - len(self._held.others)
         given = [f"{moving} move to another" if moving > 0 else ""]
+        if moving > 0 and self._unfenced is not None:
+            given = [f"no instance has {moving}: {self._unfenced}"]
         self._health.shares = "; ".join(filter(None, [have, *others, *given]))
         if not self._claimed:
-            if result.shares:
+            if self._unfenced is not None:
+                why = self._unfenced
+            elif result.shares:
                 why = f"no partitions yet: {'; '.join(others)}"
             else:
                 why = f"{result.instance.name} is active"

@@ -167,6 +167,8 @@ class OffsetsReader(Service):
                 await opened.read_to_open_end(decode_past, take)
         except KafkaError as error:
             raise UserError(f"reading {CONSUMER_OFFSETS}: {error}") from None
+        if missing := sorted(partitions - positions.keys()):
+            raise UserError(f"{CONSUMER_OFFSETS} has no partition {missing[0]}")
         return found, {number: positions[number] for number in sorted(partitions)}
 
     async def apply(self, changes: list[Changes]) -> None:

@@ -17,8 +17,8 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.reports import end_offsets as applied_ends
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from tests.support.groups.records import START_MS
-from tests.support.states import cluster_state
+from tests.support.groups.records import START_MS, commit
+from tests.support.states import cluster_state, read
 
 PARTITION = TopicPartition("orders-in", 3)
 
@@ -96,6 +96,21 @@ def test_until_its_first_round_is_read_figures_are_as_old_as_what_was_there(
     probe._state.apply_ends(TopicPartition("orders-in", 4), seen(12, START_MS + 9_000))
     probe._note_what_was_read()
     assert probe._health.probed_ms == {PROBE: START_MS}
+
+
+def test_until_the_next_round_taken_groups_are_as_old_as_the_oldest_that_others_listed(
+    probe: EndOffsetsProbe,
+) -> None:
+    other, unread = TopicPartition("orders-in", 4), TopicPartition("unread", 0)
+    probe._state.apply_ends(other, seen(12, START_MS + 9_000))
+    probe._state.apply_ends(unread, seen(7, START_MS - 9_000))
+    probe._health.succeeded(PROBE, START_MS + 9_500)
+    probe.groups_taken()
+    assert probe._health.probed_ms == {PROBE: START_MS + 9_500}, "no group reads any"
+    read(probe._state, commit(3, 5, topic="orders-in", group="g"))
+    probe.groups_taken()
+    assert probe._health.probed_ms == {PROBE: START_MS}
+    assert probe._hurry.is_set()
 
 
 @pytest.mark.parametrize("is_read", [True, False])

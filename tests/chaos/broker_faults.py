@@ -131,19 +131,23 @@ def throttled_reassignment(scene: Scene, fault: Fault) -> Iterator[None]:
 @contextmanager
 def half_open_network(scene: Scene, fault: Fault) -> Iterator[None]:
     """Forward nothing between the service and any broker; connections stay open."""
+    scene.network_hangs = True
     scene.cluster.proxy.hold()
     try:
         yield
     finally:
         scene.cluster.proxy.release()
+        scene.network_hangs = False
 
 
 @contextmanager
 def half_open_to_one(scene: Scene, fault: Fault) -> Iterator[None]:
     """Forward nothing between the service and one broker."""
-    port = scene.cluster.proxy_port(_broker(scene, fault))
-    scene.cluster.proxy.hold(port)
+    ports = scene.cluster.proxy_ports(_broker(scene, fault))
+    scene.network_hangs = True
+    scene.cluster.proxy.hold(*ports)
     try:
         yield
     finally:
-        scene.cluster.proxy.release(port)
+        scene.cluster.proxy.release(*ports)
+        scene.network_hangs = False

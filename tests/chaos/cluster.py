@@ -35,10 +35,18 @@ class BehindProxy:
 
 
 class ChaosCluster(EmbeddedCluster):
-    """Each broker has one more listener, which is advertised at the proxy's port."""
+    """Each broker has one more listener a way, which is advertised at the proxy's port.
+
+    ``ways``: how many clients of the proxy can be cut off from the brokers one by one.
+    """
 
     def __init__(
-        self, nodes: int, controllers: int, broker_properties: Mapping[str, str] | None = None
+        self,
+        nodes: int,
+        controllers: int,
+        broker_properties: Mapping[str, str] | None = None,
+        *,
+        ways: int = 1,
     ) -> None:
         super().__init__(nodes, controllers=controllers)
         # All that there is has as many copies as can be, so that a broker may go.
@@ -47,27 +55,31 @@ class ChaosCluster(EmbeddedCluster):
             "transaction.state.log.replication.factor": str(nodes),
             **(broker_properties or {}),
         }
-        ports = iter(free_ports(2 * nodes))
-        #: By node: the port of the listener, and the proxy's in front of it.
-        self._proxied = {node: (next(ports), next(ports)) for node in self.node_ids}
-        self.proxy = Proxy({outer: inner for inner, outer in self._proxied.values()})
+        ports = iter(free_ports(2 * nodes * ways))
+        #: By node and way: the port of the listener, and the proxy's in front of it.
+        self._proxied = {
+            node: [(next(ports), next(ports)) for _ in range(ways)] for node in self.node_ids
+        }
+        self.proxy = Proxy(
+            {outer: inner for routes in self._proxied.values() for inner, outer in routes}
+        )
 
     @property
     def controllers(self) -> tuple[int, ...]:
         """The nodes that are controllers, too."""
         return self._controllers
 
-    def proxy_port(self, node: int) -> int:
-        """Return the port at which clients behind the proxy reach a node."""
-        return self._proxied[node][1]
+    def proxy_ports(self, node: int) -> list[int]:
+        """Return the ports at which clients behind the proxy reach a node, by way."""
+        return [outer for _, outer in self._proxied[node]]
 
     def process(self, node: int) -> Process:
         """Return the process of a node that runs."""
         return self._running_node(node)
 
-    def behind_proxy(self) -> BehindProxy:
+    def behind_proxy(self, way: int = 0) -> BehindProxy:
         """Return how the service sees the cluster."""
-        outer = (port for _, port in self._proxied.values())
+        outer = (self.proxy_ports(node)[way] for node in self.node_ids)
         return BehindProxy(self._addresses(outer), self.processes, self.security)
 
     def start_nodes(self, nodes: Iterable[int]) -> None:
@@ -82,15 +94,18 @@ class ChaosCluster(EmbeddedCluster):
         super().close()
 
     def _launch(self, node: int) -> None:
-        inner, outer = self._proxied[node]
+        listeners = advertised = protocols = ""
+        for way, (inner, outer) in enumerate(self._proxied[node]):
+            listeners += f",PROXIED{way}://127.0.0.1:{inner}"
+            advertised += f",PROXIED{way}://127.0.0.1:{outer}"
+            protocols += f",PROXIED{way}:PLAINTEXT"
         data = self.node_directory(node) / "data"
         plain = server_properties(node, self._ports, self._controllers, self.security, data)
         self._overrides = {
             **self._properties,
-            "listeners": f"{plain['listeners']},PROXIED://127.0.0.1:{inner}",
-            "advertised.listeners": f"{plain['advertised.listeners']},PROXIED://127.0.0.1:{outer}",
-            "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},"
-            "PROXIED:PLAINTEXT",
+            "listeners": plain["listeners"] + listeners,
+            "advertised.listeners": plain["advertised.listeners"] + advertised,
+            "listener.security.protocol.map": plain["listener.security.protocol.map"] + protocols,
         }
         super()._launch(node)
 

@@ -28,4 +28,7 @@ INFLICT: dict[str, Inflict] = {
     "own topic deleted": service_faults.own_topic_deleted,
     "poison": service_faults.poison,
     "hostile member": service_faults.hostile_member,
+    "instance ended": service_faults.instance_ended,
+    "instance cut off": service_faults.instance_cut_off,
+    "all instances killed": service_faults.all_instances_killed,
 }

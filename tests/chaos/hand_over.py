@@ -56,7 +56,11 @@ class Told(NamedTuple):
             for topic, records in ((RECOMMENDATIONS, self.decisions), (MOVEMENTS, self.events))
             for record in records
         ]
-        return [one for one in (*found, *self._late(), *self._torn()) if one is not None]
+        return [*(one for one in found if one is not None), *self.contradictions()]
+
+    def contradictions(self) -> list[str]:
+        """Return what contradicts what was told before, and movements that no event tells of."""
+        return [*self._late(), *self._torn()]
 
     def _late(self) -> Iterable[str]:
         """Yield decisions about generations that were over by an earlier decision's word."""

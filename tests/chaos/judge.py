@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from caughtup.demo.processes.children import ClosedOnExit
-from tests.chaos import rules
+from tests.chaos import rules, sharing
 from tests.chaos.application import NAME
 from tests.chaos.groups import CANARIES, GROUPS, STEADY
 from tests.chaos.history import Sample
@@ -26,6 +26,10 @@ _STARTS_SECONDS = 30.0
 #: A process that answers nothing, or says that it is broken, is gone by then.
 _GONE_SECONDS = 15.0
 _DECIDED_SECONDS = 60.0
+#: For so long what an event tells of a decision may be read later than the decision.
+_EVENTS_SECONDS = 10.0
+#: Reasons for which an instance ends rightly after it was cut off, suspended or without a coordinator.
+_REPLACED = ("others have its partitions", "fenced: another producer", "whether a transaction of")
 #: By so many seconds a canary may lag behind when all is right.
 _FRESH_SECONDS = 4.0
 
@@ -44,6 +48,7 @@ class Judge(ClosedOnExit):
         self._said: dict[Instance, Said] = {}
         #: Since when an instance has answered nothing, or that it is broken (s, monotonic).
         self._silent: dict[Instance, float] = {}
+        self.unshared = sharing.Unshared()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
 
@@ -67,8 +72,16 @@ class Judge(ClosedOnExit):
         return all(one is not None and now - one.ended < _FRESH_SECONDS for one in newest)
 
     def all_is_right(self, since: float) -> bool:
-        """Return whether an instance that was asked since then is ready, and up to date."""
+        """Return whether an instance that was asked since then is ready, and up to date.
+
+        If instances share: whether all are, and each group is with one.
+        """
         said_by = list(self._said.values())  # the judge's own thread goes on writing
+        if self._scene.shares:
+            wanted = sum(instance.wanted for instance in self._scene.instances)
+            if len(said_by) < max(1, wanted) or not sharing.is_complete(said_by, self._due()):
+                return False
+            said_by = [sharing.united(said_by)]
         return any(
             said.is_ready and said.asked > since and said.age_seconds < _FRESH_SECONDS
             for said in said_by
@@ -79,10 +92,22 @@ class Judge(ClosedOnExit):
         (place,) = GROUPS[group].partitions
         return self._scene.teller.truth.of((COMMITTED, group, *place)).newest
 
-    def _is_up_to_date(self, said: Said) -> bool:
+    def ends_well(self) -> Iterator[Violation]:
+        """Yield what decisions and movements contradict, once what belongs together was read."""
+        deadline = time.monotonic() + _EVENTS_SECONDS
+        while (wrong := self._scene.teller.contradictions()) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        for one in wrong:
+            yield Violation(time.monotonic(), "decisions and movements agree", one, "")
+
+    def _due(self) -> list[Watched]:
+        """Return the groups whose figures have to be there by now."""
+        now = time.monotonic()
         with self._scene.teller.lock:
-            due = [group for group in STEADY if self._is_due(group, said.asked)]
-        for group in due:
+            return [group for group in STEADY if self._is_due(group, now)]
+
+    def _is_up_to_date(self, said: Said) -> bool:
+        for group in self._due():
             if any(
                 Figure(LAG, group.group, *place) not in said.figures for place in group.partitions
             ):
@@ -114,25 +139,35 @@ class Judge(ClosedOnExit):
             yield from self._health_of(instance, around)
             if not instance.runs or instance.suspended:
                 continue
-            said = ask(instance.service.url, page)
+            said = self._with_ages(ask(instance.service.url, page))
             if instance.suspended or not instance.runs:
                 continue
             self._said[instance] = said
             self._pending.append((said, around))
             yield from self._at_once(instance, before, said, around)
+        yield from self._together()
         yield from self._later()
         teller = self._scene.teller
         while teller.twice:
             yield Violation(teller.twice[0][0], "told once", teller.twice.pop(0)[1], "")
         yield from self._undecided()
 
+    def _with_ages(self, said: Said) -> Said:
+        """Leave out what an instance doesn't list, and add the age of others to that of its page.
+
+        The page has the age of each part since it was received, and not of what is in it.
+        """
+        if not self._scene.shares:
+            return said
+        said = sharing.of_own_topics(said)
+        others = max((one.age_seconds for one in self._said.values()), default=0.0)
+        return replace(said, page_age_seconds=said.page_age_seconds + others + _EVERY_SECONDS)
+
     def _at_once(
         self, instance: Instance, before: Said | None, said: Said, around: Around
     ) -> Iterator[Violation]:
         teller = self._scene.teller
-        with teller.lock:
-            due = [group for group in STEADY if self._is_due(group, said.asked)]
-        yield from rules.silences(said, around, due)
+        yield from rules.silences(said, around, [] if self._scene.shares else self._due())
         yield from rules.ghosts(said, around, dict(self._scene.groups.deleted))
         yield from rules.shown_by_standby(said)
         with teller.lock:
@@ -142,7 +177,25 @@ class Judge(ClosedOnExit):
                 yield from rules.misjudged(said, place, since, teller.truth)
         for other, theirs in self._said.items():
             if other is not instance and before is not None and before.asked < theirs.asked:
-                yield from rules.rivals(before, theirs, said)
+                yield from (sharing.had_twice if self._scene.shares else rules.rivals)(
+                    before, theirs, said
+                )
+
+    def _together(self) -> Iterator[Violation]:
+        """Yield what is wrong with all instances together that share the groups."""
+        if not self._scene.shares:
+            return
+        due, around = self._due(), self.around
+        wanted = sum(instance.wanted for instance in self._scene.instances)
+        if self._said and len(self._said) == wanted:
+            yield from rules.silences(sharing.united([*self._said.values()]), around, due)
+        had = set[str]()
+        for instance, said in self._said.items():
+            if not instance.cut_off:
+                had |= sharing.groups_of(said)
+        can_be = self._scene.can_serve and self.cluster_is_well()
+        is_had = {group.group: group.group in had for group in due}
+        yield from self.unshared.judge(is_had, time.monotonic(), can_be=can_be)
 
     def _is_due(self, watched: Watched, now: float) -> bool:
         """Return whether a group has committed for so long that its figures have to be there."""
@@ -180,7 +233,8 @@ class Judge(ClosedOnExit):
             last = (instance.service.log.strip().splitlines() or [""])[-1]
             excused = around.fault_since is not None and "cannot reach Kafka" in last
             rival = any(one.runs for one in self._scene.instances if one is not instance)
-            if not excused and not (rival and "active" in last):
+            replaced = around.fault_since is not None and any(why in last for why in _REPLACED)
+            if not excused and not replaced and not (rival and "active" in last):
                 code = instance.service.process.exit_code
                 yield Violation(now, "it runs", f"ended with {code}: {last}", "nobody ended it")
             self.restarts += 1

@@ -74,14 +74,15 @@ def is_watched(figure: Figure, watched: Watched | None, truth: Truth) -> bool:
     return (figure.topic, figure.partition) in watched.partitions
 
 
-def window(said: Said, around: Around) -> tuple[float, float]:
+def window(said: Said, around: Around, *, of_page: bool = False) -> tuple[float, float]:
     """Return between which times a figure must have been true at some moment (s, monotonic).
 
     As old as it says itself to be, and a little more. Whoever says that he isn't ready may show
     what was true before the fault. A leader that was just elected answers from before its high
     watermark, and so for a moment with less than consumers of its log have read.
     """
-    since, until = said.asked - STALE_SECONDS - max(0.0, said.age_seconds), said.answered
+    age = max(0.0, said.age_seconds) + of_page * said.page_age_seconds
+    since, until = said.asked - STALE_SECONDS - age, said.answered
     if around.fault_since is not None:
         until += STALE_SECONDS
         if not said.is_ready:
@@ -137,8 +138,8 @@ def lies(
     said: Said, around: Around, truth: Truth, groups: dict[str, Watched], pending: list[Figure]
 ) -> Iterator[Violation]:
     """Yield each figure that wasn't true when it may have been; ``pending``: nobody can say yet."""
-    since, until = window(said, around)
     for figure, value in said.figures.items():
+        since, until = window(said, around, of_page=figure.kind == GROUP_LAG)
         watched = groups.get(figure.group)
         if not is_watched(figure, watched, truth):
             continue

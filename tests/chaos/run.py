@@ -17,6 +17,7 @@ from tests.chaos.report import Report
 from tests.chaos.rules import Around, Violation
 from tests.chaos.scene import Scene
 from tests.chaos.schedule import KINDS, Fault
+from tests.chaos.sharing import UNSHARED_SECONDS
 
 #: A cluster that isn't well again by then is none any more.
 _CLUSTER_SECONDS = 180.0
@@ -52,6 +53,10 @@ class Run:
     def _inflict(self, fault: Fault) -> None:
         self.report.begins(fault.kind, str(fault))
         self.judge.around = Around(fault_since=time.monotonic())
+        kind = KINDS[fault.kind]
+        self.judge.unshared.allowed = max(
+            UNSHARED_SECONDS, kind.recovers_seconds if kind.brokers else 0.0
+        )
         try:
             with ExitStack() as stack:
                 stack.enter_context(INFLICT[fault.kind](self.scene, fault))
@@ -87,10 +92,13 @@ class Run:
         self.judge.around = Around(calm_since=time.monotonic())
 
     def _late(self, now: float, bound: float) -> Violation:
-        said = "no answer"
-        with suppress(OSError):
-            said = self.scene.active.service.unready().strip() or "ready, and not up to date"
-        return Violation(now, "recovers in time", said, f"the bound is {bound:.0f} s")
+        said = []
+        for instance in self.scene.instances:
+            if instance.wanted:
+                said.append("no answer")
+                with suppress(OSError):
+                    said[-1] = instance.service.unready().strip() or "ready, and not up to date"
+        return Violation(now, "recovers in time", " | ".join(said), f"the bound is {bound:.0f} s")
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds

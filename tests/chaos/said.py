@@ -48,6 +48,7 @@ class Said:
     made no sense. ``stands_by``: before and after it was asked for figures it said so. ``moves``:
     reassignments that it lists, by topic and partition, and the verdict, empty where there is none
     yet; ``moves_age_seconds`` is how old it says that to be, None where it doesn't say.
+    ``page_age_seconds`` is how old the page says the oldest part of another instance to be.
     """
 
     asked: float
@@ -61,6 +62,7 @@ class Said:
     stands_by: bool = False
     moves: dict[tuple[str, int], str] = field(default_factory=dict)
     moves_age_seconds: float | None = None
+    page_age_seconds: float = 0.0
 
     @property
     def is_ready(self) -> bool:
@@ -76,7 +78,7 @@ def ask(url: str, page: bool) -> Said:
     figures: dict[Figure, float] = {}
     moves: dict[tuple[str, int], str] = {}
     moves_age: float | None = None
-    age, unreadable = 0.0, ""
+    age, page_age, unreadable = 0.0, 0.0, ""
     try:
         if healthy:
             status, text = _get(f"{url}metrics")
@@ -86,7 +88,9 @@ def ask(url: str, page: bool) -> Said:
         if healthy and page:
             status, text = _get(f"{url}api/state")
             if status == 200:
-                figures |= read_page(json.loads(text))
+                state = json.loads(text)
+                figures |= read_page(state)
+                page_age = read_page_age(state)
     except (ValueError, KeyError, TypeError) as error:
         unreadable = f"{type(error).__name__}: {error}"
     stands_by = _STANDBY in ready_text and _STANDBY in _get(f"{url}ready")[1]
@@ -103,6 +107,7 @@ def ask(url: str, page: bool) -> Said:
         stands_by=stands_by,
         moves=moves,
         moves_age_seconds=moves_age,
+        page_age_seconds=page_age,
     )
 
 
@@ -147,6 +152,12 @@ def read_page(state: dict[str, Any]) -> dict[Figure, float]:
         for row in state["groups"]
         if row.get("lag") is not None
     }
+
+
+def read_page_age(state: dict[str, Any]) -> float:
+    """Read how old the oldest part of another instance is on a page, in seconds; 0 without any."""
+    received = [one["as_of_ms"] for one in state.get("instances", ()) if one.get("as_of_ms")]
+    return max((state["now_ms"] - at for at in received), default=0) / 1000
 
 
 def _samples(text: str) -> Iterable[Sample]:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -18,6 +19,7 @@ from caughtup.demo.processes.children import ClosedOnExit
 from tests.chaos.application import NAME, ComingAndGoing
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.groups import Groups
+from tests.chaos.schedule import Fault
 from tests.chaos.teller import TruthTeller
 from tests.support.service import Service, wait_for
 
@@ -31,7 +33,8 @@ class Instance:
         self.service = service
         #: Started and not ended by us since.
         self.wanted = False
-        self.suspended = False
+        #: By SIGSTOP, or from all brokers.
+        self.suspended = self.cut_off = False
         #: When it was started, or went on, last (s, monotonic).
         self.since = 0.0
 
@@ -79,17 +82,31 @@ class Instance:
 
 
 class Scene(ClosedOnExit):
-    """Starts it all, and ends it all; ``applied``: whether a Streams application takes part."""
+    """Starts it all, and ends it all; ``applied``: whether a Streams application takes part.
 
-    def __init__(self, seed: int, brokers: int, controllers: int, *, applied: bool = True) -> None:
+    ``sharing``: how many instances share the groups; with 1, one is active. One more may join.
+    """
+
+    def __init__(
+        self, seed: int, brokers: int, controllers: int, *, applied: bool = True, sharing: int = 1
+    ) -> None:
         self._stack = ExitStack()
-        self.cluster = ChaosCluster(brokers, controllers)
+        self._sharing = sharing
+        self.cluster = ChaosCluster(brokers, controllers, ways=sharing + 1)
         self.groups = Groups(self.cluster)
         self.application = ComingAndGoing(self.cluster, seed) if applied else None
         application_id = f"caughtup-{uuid.uuid4().hex[:8]}"
-        settings: dict[str, Any] = {"application_id": application_id, "reassignments_interval": 1.0}
-        behind = cast(EmbeddedCluster, self.cluster.behind_proxy())
-        self.instances = tuple(Instance(Service(behind, **settings)) for _ in range(2))
+        settings: dict[str, Any] = {
+            "application_id": application_id,
+            "reassignments_interval": 1.0,
+            "workers": "shared" if self.shares else "active",
+        }
+        behind = (self.cluster.behind_proxy(way) for way in range(sharing + 1))
+        self.instances = tuple(
+            Instance(Service(cast(EmbeddedCluster, place), **settings)) for place in behind
+        )
+        #: Whether nothing comes from one of the brokers or from any, whichever instance asks.
+        self.network_hangs = False
         if self.application is not None:
             for instance in self.instances:
                 _add_applications(instance.service.settings_file, self.application.parameters)
@@ -99,14 +116,15 @@ class Scene(ClosedOnExit):
         self.teller = TruthTeller(self.cluster, f"{application_id}-", applications)
 
     def start(self) -> None:
-        """Start it, and wait until the service is ready."""
+        """Start it, and wait until the service is ready, all its instances if they share."""
         for part in (self.cluster, self.groups, *filter(None, [self.application])):
             self._stack.push(part)
             part.start()
         self._stack.push(self.teller)
-        first = self.instances[0]
-        first.begin()
-        wait_for("the service is ready", lambda: first.is_ready, _READY_SECONDS)
+        for instance in self.instances[: self._sharing]:
+            instance.begin()
+        for instance in self.instances[: self._sharing]:
+            wait_for("the service is ready", lambda one=instance: one.is_ready, _READY_SECONDS)
         self.teller.start()
 
     def close(self) -> None:
@@ -117,6 +135,36 @@ class Scene(ClosedOnExit):
         self._stack.close()
 
     @property
+    def shares(self) -> bool:
+        """Whether its instances share the groups."""
+        return self._sharing > 1
+
+    @property
+    def can_serve(self) -> bool:
+        """Whether an instance runs that is neither suspended nor cut off from a broker."""
+        return not self.network_hangs and any(
+            one.runs and not one.suspended and not one.cut_off for one in self.instances
+        )
+
+    def hit(self, fault: Fault) -> Instance:
+        """Return the instance that a fault is about: the active one, or any of those that share."""
+        wanted = [instance for instance in self.instances if instance.wanted]
+        return Random(fault.seed).choice(wanted) if self.shares and wanted else self.active
+
+    @contextmanager
+    def cut_off(self, instance: Instance) -> Iterator[None]:
+        """Let nothing through between an instance and the brokers within."""
+        way = self.instances.index(instance)
+        ports = [self.cluster.proxy_ports(node)[way] for node in self.cluster.node_ids]
+        instance.cut_off = True
+        self.cluster.proxy.hold(*ports)
+        try:
+            yield
+        finally:
+            self.cluster.proxy.release(*ports)
+            instance.cut_off = False
+
+    @property
     def active(self) -> Instance:
         """The instance that was ready last, or else the first that is to run."""
         wanted = [instance for instance in self.instances if instance.wanted]
@@ -125,6 +173,8 @@ class Scene(ClosedOnExit):
     @property
     def other(self) -> Instance:
         """The instance that isn't to run, or stands by."""
+        if self.shares:
+            return next(one for one in self.instances if not one.wanted)
         active = self.active
         return next(one for one in self.instances if one is not active)
 

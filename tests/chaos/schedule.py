@@ -13,6 +13,7 @@ class Kind(NamedTuple):
 
     ``recovers_seconds`` bounds the time from its end until all is right again. ``brokers`` says
     whether it is one of the cluster's: two of those at once may leave no cluster to tell of.
+    ``sharing``: whether it comes only where instances share the groups.
     """
 
     weight: int
@@ -20,6 +21,7 @@ class Kind(NamedTuple):
     longest: float
     recovers_seconds: float
     brokers: bool = False
+    sharing: bool = False
 
 
 KINDS: dict[str, Kind] = {
@@ -39,7 +41,12 @@ KINDS: dict[str, Kind] = {
     "own topic deleted": Kind(2, 5, 10, 60),
     "poison": Kind(3, 2, 8, 30),
     "hostile member": Kind(3, 3, 10, 30),
+    "instance ended": Kind(4, 1, 10, 45, sharing=True),
+    "instance cut off": Kind(4, 5, 25, 45, sharing=True),
+    "all instances killed": Kind(1, 0, 5, 45, sharing=True),
 }
+#: What comes where one instance is active.
+ONE_ACTIVE = tuple(name for name, kind in KINDS.items() if not kind.sharing)
 #: What may come during another fault: it harms no broker, and needs none to be inflicted.
 COMPANIONS = ("service killed", "service suspended", "half-open network")
 _ACCOMPANIED = 0.2
@@ -65,7 +72,7 @@ class Fault(NamedTuple):
         return f"{self.kind} #{self.target}{beside} for {self.seconds:.1f} s"
 
 
-def faults(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Iterator[Fault]:
+def faults(seed: int, kinds: tuple[str, ...] = ONE_ACTIVE) -> Iterator[Fault]:
     """Draw faults without end: first each kind once in any order, then by their weights."""
     random = Random(seed)
     first = random.sample(kinds, len(kinds))

@@ -38,8 +38,8 @@ _LONG_MIN = -(1 << 63)
 
 @contextmanager
 def service_killed(scene: Scene, fault: Fault) -> Iterator[None]:
-    """SIGKILL the active instance, and start it again."""
-    instance = scene.active
+    """SIGKILL an instance, and start it again."""
+    instance = scene.hit(fault)
     instance.kill()
     try:
         yield
@@ -49,14 +49,45 @@ def service_killed(scene: Scene, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def service_suspended(scene: Scene, fault: Fault) -> Iterator[None]:
-    """SIGSTOP the active instance."""
-    with scene.active.held():
+    """SIGSTOP an instance."""
+    with scene.hit(fault).held():
         yield
 
 
 @contextmanager
+def instance_ended(scene: Scene, fault: Fault) -> Iterator[None]:
+    """End an instance by SIGTERM, and start it again."""
+    instance = scene.hit(fault)
+    instance.stop()
+    try:
+        yield
+    finally:
+        instance.begin()
+
+
+@contextmanager
+def instance_cut_off(scene: Scene, fault: Fault) -> Iterator[None]:
+    """Forward nothing between one instance and the brokers; connections stay open."""
+    with scene.cut_off(scene.hit(fault)):
+        yield
+
+
+@contextmanager
+def all_instances_killed(scene: Scene, fault: Fault) -> Iterator[None]:
+    """SIGKILL all instances, and start them again."""
+    killed = [instance for instance in scene.instances if instance.wanted]
+    for instance in killed:
+        instance.kill()
+    try:
+        yield
+    finally:
+        for instance in killed:
+            instance.begin()
+
+
+@contextmanager
 def second_instance(scene: Scene, fault: Fault) -> Iterator[None]:
-    """Start a second instance, and stop it again."""
+    """Start one more instance, and stop it again."""
     second = scene.other
     second.begin()
     try:
@@ -67,11 +98,14 @@ def second_instance(scene: Scene, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def hand_over(scene: Scene, fault: Fault) -> Iterator[None]:
-    """Start a second instance, and end the first: by SIGKILL, SIGTERM, or suspended for a while."""
-    first, second = scene.active, scene.other
+    """Start one more instance, and end another: by SIGKILL, SIGTERM, or suspended for a while."""
+    first, second = scene.hit(fault), scene.other
     second.begin()
     with suppress(AssertionError, OSError):
-        wait_for("the second stands by", lambda: "is active" in second.service.unready(), 30)
+        if scene.shares:
+            wait_for("it has a share", lambda: second.is_ready, 30)
+        else:
+            wait_for("the second stands by", lambda: "is active" in second.service.unready(), 30)
     first.wanted = False
     with ExitStack() as stack:
         match fault.target % 3:

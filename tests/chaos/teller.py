@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -21,6 +22,7 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.chaos.cluster import OFFSETS_PARTITIONS
 from tests.chaos.groups import GROUPS, HEAVY, UNCLEAN
+from tests.chaos.hand_over import Told
 from tests.chaos.history import Truth
 from tests.chaos.once import MOVEMENTS, RECOMMENDATIONS, Once
 from tests.chaos.said import COMMITTED, END, GENERATION, MOVING
@@ -48,6 +50,9 @@ class TruthTeller(Threads):
         self.truth = Truth(cut=frozenset({UNCLEAN}))
         self.once = Once(applications)
         self.lock = threading.Lock()
+        #: The applications' records on the topics as they are now, in the order of their logs.
+        self._records: dict[str, list[dict[str, Any]]] = {RECOMMENDATIONS: [], MOVEMENTS: []}
+        self._movements_are_whole = True
         #: What was told twice, and when (s, monotonic); the judge takes it.
         self.twice: list[tuple[float, str]] = []
         #: By application: its newest generation that has members, and when it was first read.
@@ -64,7 +69,18 @@ class TruthTeller(Threads):
         if topic in self._anew:
             with self.lock:
                 self.once.begin_anew(topic)
+                self._records[topic].clear()
+                self._movements_are_whole &= topic != MOVEMENTS
             self._anew[topic].set()
+
+    def contradictions(self) -> list[str]:
+        """Return what is wrong with decisions and movements together, as far as both were read.
+
+        Nothing once the topic of movements was deleted: the events of decisions are gone with it.
+        """
+        with self.lock:
+            decisions, events = (list(self._records[n]) for n in (RECOMMENDATIONS, MOVEMENTS))
+        return Told(decisions, events, {}).contradictions() if self._movements_are_whole else []
 
     def _sample_ends(self) -> None:
         """Sample ends; a client that answers for no partition any more is replaced.
@@ -182,6 +198,8 @@ class TruthTeller(Threads):
             record = json.loads(value)
             with self.lock:
                 wrong = self.once.add(name, record) if isinstance(record, dict) else None
+                if isinstance(record, dict) and record.get("group") in self._applications:
+                    self._records[name].append(record)
         except (ValueError, KeyError, TypeError, RecursionError):
             return  # poison
         if wrong:

@@ -5,7 +5,16 @@ import struct
 import pytest
 
 from tests.chaos.once import MOVEMENTS, RECOMMENDATIONS, Once
-from tests.chaos.said import COMMITTED, END, GENERATION, GROUP_LAG, Figure, read_metrics, read_page
+from tests.chaos.said import (
+    COMMITTED,
+    END,
+    GENERATION,
+    GROUP_LAG,
+    Figure,
+    read_metrics,
+    read_page,
+    read_page_age,
+)
 from tests.chaos.teller import read_generation
 from tests.support.groups.streams import Member, generation
 
@@ -75,3 +84,9 @@ caughtup_offsets_last_poll_timestamp_seconds{cluster="c"} 996
     assert read_page({"groups": [{"group": "g", "lag": 2}, {"group": "unknown"}]}) == {
         Figure(GROUP_LAG, "g"): 2
     }
+
+
+def test_a_page_is_as_old_as_the_oldest_part_of_another_instance() -> None:
+    parts = [{"as_of_ms": 9_000}, {"as_of_ms": 7_500}, {"why": "it has not answered yet"}]
+    assert read_page_age({"now_ms": 10_000, "instances": parts}) == 2.5
+    assert read_page_age({"now_ms": 10_000}) == 0

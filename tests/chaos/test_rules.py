@@ -56,6 +56,17 @@ def test_a_figure_that_says_its_age_may_be_as_old(truth: Truth) -> None:
     assert len(lies(told(600, age_seconds=26.0), truth)) == 1
 
 
+def test_what_a_page_has_of_another_instance_may_be_as_old_as_the_page_says() -> None:
+    truth = Truth()  # the lag falls by 10 a second, and is 1,000 after 100 s
+    for second in range(111):
+        at = second + 0.2
+        truth.add((COMMITTED, "readers", "words", 0), at, at + 0.1, 10 * second)
+        truth.add((END, "words", 0), at, at + 0.1, 2_000)
+    assert lies(told(1_260, GROUP_LAG, page_age_seconds=26.0), truth) == []
+    assert len(lies(told(1_260, GROUP_LAG), truth)) == 1
+    assert len(lies(told(1_260, LAG, page_age_seconds=26.0), truth)) == 1
+
+
 def test_who_is_not_ready_may_show_what_was_true_before_the_fault(truth: Truth) -> None:
     said = told(870)
     assert len(lies(said, truth, FAULT)) == 1

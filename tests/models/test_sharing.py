@@ -188,3 +188,19 @@ def test_of_two_that_list_a_topic_one_leaves_it_to_the_other_while_that_is_there
         assert first.lister("payments", {"a:2"}, 5) is None
         left.append(by_first is not None)
     assert 10 < sum(left) < 40
+
+
+def test_while_nobody_can_be_fenced_members_keep_what_they_claim_and_get_no_slot() -> None:
+    current = claims(
+        a=Claim(frozenset({1, 2}), 1, 1), b=Claim(NONE, 2, 2), new=Claim(NONE, None, 3)
+    )
+    shared = share_partitions(current, 6)
+    assert shared.orphaned == {0, 3, 4, 5}
+    assert shared.shares["new"].slot == 0, "of one that is gone, and may still write"
+    kept = shared.unfenced(current)
+    assert kept.orphaned == NONE
+    assert kept.shares == {
+        "a": PartitionShare(1, (1, 2)),
+        "b": PartitionShare(2, ()),
+        "new": PartitionShare(None, ()),
+    }

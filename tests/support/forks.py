@@ -78,6 +78,8 @@ class Fork:
     ) -> None:
         self._arguments = arguments
         self._code: int | None = None
+        #: Held by the one thread that waits; to others the process runs meanwhile.
+        self._waiting = Lock()
         request = {"argv": [*arguments], "cwd": str(directory), "env": {**environment}}
         request["module"] = module
         self._asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -87,14 +89,19 @@ class Fork:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait until it ends, and return its exit code; raises subprocess.TimeoutExpired."""
-        if self._code is None:
-            self._asked.settimeout(timeout)
-            try:
+        late = subprocess.TimeoutExpired(["caughtup", *self._arguments], timeout or 0.0)
+        if not self._waiting.acquire(timeout=-1 if timeout is None else timeout):
+            raise late
+        try:
+            if self._code is None:
+                self._asked.settimeout(timeout)
                 self._code = os.waitstatus_to_exitcode(int(self._asked.recv(64)))
-            except (TimeoutError, BlockingIOError):
-                raise subprocess.TimeoutExpired(["caughtup", *self._arguments], timeout) from None
-            self._asked.close()
-        return self._code
+                self._asked.close()
+            return self._code
+        except (TimeoutError, BlockingIOError):
+            raise late from None
+        finally:
+            self._waiting.release()
 
     def poll(self) -> int | None:
         """Return its exit code, None while it runs."""

@@ -66,11 +66,18 @@ def topic_sums(scrape: Scrape) -> Iterator[tuple[str, Offsets | None, int]]:
 
 
 def known_partitions(scrape: Scrape) -> Iterator[tuple[TopicPartition, Offsets]]:
-    """Yield each partition of a watched topic, with its offsets."""
-    ends, watching = scrape.state.ends, scrape.state.watching
+    """Yield each partition of a watched topic, with its offsets.
+
+    If instances share the groups, of the topics of this one's: another lists the others, and may be
+    cut off.
+    """
+    state = scrape.state
+    ends, watched = state.ends, state.watching.topic
+    wanted = state.wanted_topics() if state.held.are_shared else None
     for partition in ends.partitions():
         latest = ends.latest(partition)
-        if latest is not None and watching.topic(partition.topic):  # it may be deleted meanwhile
+        is_shown = watched(partition.topic) and (wanted is None or wanted(partition.topic))
+        if latest is not None and is_shown:  # it may be deleted meanwhile
             offsets = latest.start_offset, latest.last_stable_offset, latest.end_offset
             yield partition, offsets
 

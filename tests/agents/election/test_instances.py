@@ -75,6 +75,21 @@ def test_who_shares_the_groups_is_told_from_who_has_none() -> None:
     assert claim == Claim(frozenset({1, 3}), 2, 5)
 
 
+@pytest.mark.parametrize(
+    ("share", "count"),
+    [
+        (PartitionShare(0, (3,)), 3),
+        (PartitionShare(0, (-1,)), 3),
+        (PartitionShare(16, (1,)), 3),
+        (PartitionShare(-1, ()), 3),
+        (PartitionShare(0, (1,)), 10**12),
+        (PartitionShare(0, ()), -1),
+    ],
+)
+def test_impossible_numbers_are_no_assignment(share: PartitionShare, count: int) -> None:
+    assert read_assignment(encoded(Assignment("m1", A, {"m1": share}, {}, count))) is None
+
+
 def test_a_key_counts_by_what_it_is_and_not_by_where(tmp_path: Path) -> None:
     here, there, other = (tmp_path / name for name in "abc")
     for path, content in ((here, b"one"), (there, b"one"), (other, b"two")):

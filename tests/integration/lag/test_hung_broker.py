@@ -36,7 +36,7 @@ def test_one_hung_broker_delays_one_listing_and_no_other() -> None:
             return len(found), time.monotonic() - began
 
         wait_for("all are listed", lambda: listed()[0] == PARTITIONS)
-        cluster.proxy.hold(cluster.proxy_port(3))
+        cluster.proxy.hold(*cluster.proxy_ports(3))
         deadline, took = time.monotonic() + SECONDS, []
         while time.monotonic() < deadline:
             count, seconds = listed()
@@ -46,5 +46,5 @@ def test_one_hung_broker_delays_one_listing_and_no_other() -> None:
         print(f"{len(took)} listings; the three slowest took", sorted(took)[-3:], "s")
         assert sum(seconds > QUICK_SECONDS for seconds in took) <= 4
         assert took[-1] < QUICK_SECONDS
-        cluster.proxy.release(cluster.proxy_port(3))
+        cluster.proxy.release(*cluster.proxy_ports(3))
         wait_for("all are listed again", lambda: listed()[0] == PARTITIONS, 15)

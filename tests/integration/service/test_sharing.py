@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
 
 from caughtup.agents.election import agent as module
-from caughtup.agents.election import instances
+from caughtup.agents.election import instances, shared
 from caughtup.agents.election.agent import Election
-from caughtup.agents.election.instances import ServiceInstance
+from caughtup.agents.election.instances import Assignment, ServiceInstance, Subscription
 from caughtup.agents.election.shared import SharedElection
 from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.models.sharing import HeldPartitions
+from caughtup.models.sharing import HeldPartitions, PartitionShare
 from tests.support.elections import silent, until
 
 SESSION_SECONDS = 2.0
 #: Those of the shared clusters.
 COUNT = 4
 ALL = frozenset(range(COUNT))
+#: Whoever says anything.
+SELF = ServiceInstance("liar", 1 << 62, "elsewhere", -1)
 _pids = itertools.count(1)
 
 
@@ -177,3 +182,101 @@ async def test_who_elects_is_refused_while_others_share(settings: Settings) -> N
             assert not late.may_publish()
             assert one.publishes
             assert one.has == ALL
+
+
+@pytest.mark.thorough
+async def test_a_leader_that_gives_what_there_is_not_ends_no_instance(settings: Settings) -> None:
+    liar = Sharer(settings)
+
+    async def agree(_: str, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        shares = {member: PartitionShare(0, (0, 10**9)) for member in subscriptions}
+        return Assignment(liar.election._member.member_id, SELF, shares, {}, 10**12)
+
+    liar.election._agree = agree  # type: ignore[method-assign]
+    async with liar.election:
+        await until("it leads", lambda: "cannot be read" in str(liar.health.standby))
+        async with sharing(settings) as one:
+            await until("it says so", lambda: "cannot be read" in str(one.health.standby))
+            assert one.has == frozenset()
+            await liar.election.stop()
+            await until("it has all", lambda: one.has == ALL and one.publishes)
+            assert one.health.broken is None
+
+
+async def test_a_member_that_claims_all_is_no_longer_heeded_once_it_is_gone(
+    settings: Settings,
+) -> None:
+    liar = Sharer(settings)
+
+    def subscription() -> Subscription:
+        partitions = (-1, *ALL, 1 << 62)
+        return Subscription(SELF, True, True, -(1 << 63), {}, partitions, 99, "javascript:")
+
+    liar.election._subscription = subscription  # type: ignore[method-assign]
+    async with sharing(settings) as one, sharing(settings) as other:
+        await until("both have half", lambda: len(one.has) == len(other.has) == COUNT // 2)
+        async with liar.election:
+            await until("nobody has any", lambda: not one.has | other.has)
+            assert (one.health.broken, other.health.broken) == (None, None)
+        await until("both have half", lambda: len(one.has) == len(other.has) == COUNT // 2)
+        await until("both may publish", lambda: one.publishes and other.publishes)
+
+
+async def test_one_with_topics_of_another_prefix_ends_and_the_others_go_on(
+    settings: Settings,
+) -> None:
+    async with sharing(settings) as one, sharing(settings) as other:
+        await until("both have half", lambda: len(one.has) == len(other.has) == COUNT // 2)
+        async with sharing(settings.model_copy(update={"topic_prefix": "other-"})) as third:
+            await until("it ends", lambda: third.health.broken is not None)
+            assert "has another topic_prefix" in str(third.health.broken)
+            await until("they say so", lambda: third.name in str(one.health.settings))
+        assert (one.health.broken, other.health.broken) == (None, None)
+        await until("they have all", lambda: one.has | other.has == ALL)
+        await until("both may publish", lambda: one.publishes and other.publishes)
+
+
+async def test_what_cannot_be_fenced_is_with_nobody_and_all_keep_theirs(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fences = asyncio.Event()
+    fences.set()
+    fence = shared._fence
+
+    async def fence_when_let(cluster: ClusterProtocol, name: str) -> None:
+        await fences.wait()
+        await fence(cluster, name)
+
+    monkeypatch.setattr(shared, "_fence", fence_when_let)
+    monkeypatch.setattr(shared, "_FENCING_SECONDS", 0.3)
+    monkeypatch.setattr(shared, "_FENCE_AGAIN_SECONDS", 0.5)
+    async with sharing(settings) as stays, sharing(settings) as goes:
+        await until("both have half", lambda: len(stays.has) == len(goes.has) == COUNT // 2)
+        await until("both may publish", lambda: stays.publishes and goes.publishes)
+        fences.clear()
+        theirs, before = goes.has, stays.has
+        with silent(goes.election):
+            await until("it says why", lambda: "do not let it fence" in str(stays.health.shares))
+            assert f"no instance has {len(theirs)}: brokers do not" in str(stays.health.shares)
+            until_ms = time.monotonic() + 1.5 * SESSION_SECONDS
+            while time.monotonic() < until_ms:
+                assert (stays.has, stays.publishes) == (before, True)
+                await asyncio.sleep(0.05)
+            async with sharing(settings) as late:
+                await until("it stands by", lambda: "no partitions" in str(late.health.standby))
+                assert late.slots == []
+                fences.set()
+                await until("they have all", lambda: stays.has | late.has == ALL)
+                await until("both may publish", lambda: stays.publishes and late.publishes)
+        assert "fence" not in str(stays.health.shares)
+
+
+async def test_one_that_could_not_fence_and_no_longer_leads_asks_for_no_rebalance(
+    settings: Settings,
+) -> None:
+    async with sharing(settings) as one:
+        await until("it has all", lambda: one.publishes)
+        one.election._unfenced = "no answer"
+        assert one.election._must_report()
+        one.election._subscription()
+        assert not one.election._must_report()
