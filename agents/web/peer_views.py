@@ -24,8 +24,8 @@ _OF_ALL_GROUPS = frozenset({"/api/state", "/api/view?view=connect"})
 _SECONDS, _FIRST_SECONDS, _SHORTLY_SECONDS = 10.0, 5.0, 0.5
 #: The most parts that are kept, in number and bytes, and how long after one was last asked for.
 _KEPT, _KEPT_BYTES, _KEPT_SECONDS = 256, 256 << 20, 60.0
-#: The most characters of an address that are shown.
-_ADDRESS_CHARACTERS = 320
+#: The most characters of an address, and of a reason, that are shown.
+_ADDRESS_CHARACTERS, _REASON_CHARACTERS = 320, 300
 
 
 class _Kept(NamedTuple):
@@ -112,16 +112,17 @@ class PeerViews:
                 most = _MOST_BYTES_OF_ALL_GROUPS if is_large else _MOST_BYTES
                 answer = await self._peers.read(peer, path, most)
                 part = view_part(answer.body)
-            of.kept, of.why = _Kept(part, len(answer.body), self._clock()), None
-            self._silent.discard(peer)
         except (NoAnswerError, msgspec.DecodeError) as error:
             of.why = str(error)
         except TimeoutError:
             of.why = f"it has not answered for {_SECONDS:.0f} s"
+        else:
+            of.kept, of.why = _Kept(part, len(answer.body), self._clock()), _unready(part)
+            self._silent.discard(peer)
+            return
         finally:
             of.asking = None
-        if of.why is not None:
-            self._silent.add(peer)
+        self._silent.add(peer)
 
     def _forget_unwanted(self) -> None:
         self._silent.intersection_update(self._held.peers())
@@ -138,6 +139,13 @@ class PeerViews:
         of = self._asked.pop(key)
         if of.asking is not None:
             of.asking.cancel()
+
+
+def _unready(part: ViewPart) -> str | None:
+    """Return why an instance is not ready, None if it is: its figures may be old."""
+    if part.ready:
+        return None
+    return f"it is not ready: {'; '.join(part.unready)[:_REASON_CHARACTERS]}"
 
 
 def _is_awaited(of: _Asked) -> bool:

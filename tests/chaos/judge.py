@@ -153,13 +153,12 @@ class Judge(ClosedOnExit):
         yield from self._undecided()
 
     def _with_ages(self, said: Said) -> Said:
-        """Leave out what an instance doesn't list, and add the age of others to that of its page.
+        """Add the age of other instances' figures to that of an instance's page.
 
         The page has the age of each part since it was received, and not of what is in it.
         """
         if not self._scene.shares:
             return said
-        said = sharing.of_own_topics(said)
         others = max((one.age_seconds for one in self._said.values()), default=0.0)
         return replace(said, page_age_seconds=said.page_age_seconds + others + _EVERY_SECONDS)
 

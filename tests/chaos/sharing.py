@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from tests.chaos.rules import Violation, Watched
-from tests.chaos.said import COMMITTED, END, Said
+from tests.chaos.said import COMMITTED, Said
 
 #: For so long a group may be with no instance while one could have it: a session, a rebalance of the
 #: instances' group, and the reading back, on a machine that is busy.
@@ -17,20 +16,6 @@ UNSHARED_SECONDS = 30.0
 def groups_of(said: Said) -> frozenset[str]:
     """Return the groups that an instance has by its own ``/metrics``."""
     return frozenset(figure.group for figure in said.figures if figure.kind == COMMITTED)
-
-
-def of_own_topics(said: Said) -> Said:
-    """Return what an instance says without end offsets of topics that none of its groups reads.
-
-    ``/metrics`` has these as another instance listed them last, and not how old they are.
-    """
-    topics = {figure.topic for figure in said.figures if figure.group}
-    own = {
-        figure: value
-        for figure, value in said.figures.items()
-        if figure.kind != END or figure.topic in topics
-    }
-    return replace(said, figures=own)
 
 
 def united(said: Sequence[Said]) -> Said:

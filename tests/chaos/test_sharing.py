@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.rules import Watched
-from tests.chaos.said import COMMITTED, END, GROUP_LAG, Figure, Said
+from tests.chaos.said import COMMITTED, GROUP_LAG, Figure, Said
 from tests.chaos.sharing import (
     UNSHARED_SECONDS,
     Unshared,
     had_twice,
     is_complete,
-    of_own_topics,
     united,
 )
 
@@ -31,14 +30,6 @@ def test_two_that_are_ready_may_not_have_a_group_at_once() -> None:
     assert found.said == "two that are ready have a"
     assert list(had_twice(told(1, "b"), other, again)) == []
     assert list(had_twice(first, told(2, "a", ready=503), again)) == []
-
-
-def test_end_offsets_of_topics_that_others_read_are_left_out() -> None:
-    ends = {Figure(END, "", topic, 0): 9.0 for topic in ("words", "unclean")}
-    said = told(1, "a")
-    said.figures.update(ends)
-    left = said.figures.keys() - of_own_topics(said).figures.keys()
-    assert left == {Figure(END, "", "unclean", 0)}
 
 
 def test_all_is_complete_if_each_group_is_with_one() -> None:

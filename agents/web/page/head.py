@@ -51,7 +51,7 @@ class InstancePart(Part, kw_only=True, omit_defaults=True):
     address: the URL of its page.
     partitions: the number of partitions of ``__consumer_offsets`` that it has.
     as_of_ms: when its part was received; None if the view has none of it.
-    why: why it did not answer the last time; None if it did.
+    why: why it did not answer the last time, or is not ready; None if it did and is.
     """
 
     name: str

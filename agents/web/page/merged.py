@@ -52,6 +52,8 @@ class ViewPart(Part, kw_only=True):
     Rows of groups stay as they were sent: an instance of a later release may have more fields.
     """
 
+    ready: bool = True
+    unready: Sequence[str] = ()
     groups: Sequence[msgspec.Raw] = ()
     groups_more: Count = 0
     statuses: Annotated[Mapping[str, Count], _FEW] = {}

@@ -105,6 +105,13 @@ async def test_one_that_has_ended_is_named_and_its_part_is_kept_with_its_age(sit
     assert other["instances"][0].keys() == {"name", "address", "partitions", "why"}
 
 
+async def test_one_that_is_not_ready_is_named_since_its_figures_may_be_old(sites: Sites) -> None:
+    sites.plain.health.ready = False
+    view = await asked(sites.streams, "/api/view?view=overview")
+    assert sorted(row["group"] for row in view["groups"]) == ALL
+    assert view["instances"][0]["why"].startswith("it is not ready: catching up")
+
+
 async def test_one_that_is_silent_holds_a_view_back_once(
     sites: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:

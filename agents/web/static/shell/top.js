@@ -52,7 +52,7 @@ export function notices(state, link, age) {
       h("span", { class: "progress", "--share": share.toFixed(3) })));
   }
   for (const each of (state?.instances ?? []).filter(({ why }) => known(why))) {
-    said.push(h("p", { key: `instance ${each.name}`, class: "notice bad" }, `The instance ${each.name} does not answer: ${each.why}. `,
+    said.push(h("p", { key: `instance ${each.name}`, class: "notice bad" }, `The instance ${each.name}: ${each.why}. `,
       known(each.as_of_ms) ? `Its ${plural(each.partitions, "partition")} of groups are shown as of ${ago(each.as_of_ms, state.now_ms)}.`
         : `The groups of its ${plural(each.partitions, "partition")} are not shown.`));
   }

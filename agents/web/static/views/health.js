@@ -41,7 +41,7 @@ export function wholeHealth(state, ui, nowMs) {
     ["Cluster", h("span", { class: "fixed" }, state.cluster)],
     (state.instances ?? []).length > 0 && ["Other instances", state.instances.map((each) => h("span", { key: each.name, class: "why" },
       h("span", { class: "fixed" }, each.name), `, ${plural(each.partitions, "partition")} of groups, `,
-      known(each.why) ? h("b", { class: "bad" }, `✗ does not answer: ${each.why}`) : h("b", { class: "ok" }, `✓ answered ${ago(each.as_of_ms, nowMs)}`)))],
+      known(each.why) ? h("b", { class: "bad" }, `✗ ${each.why}`) : h("b", { class: "ok" }, `✓ answered ${ago(each.as_of_ms, nowMs)}`)))],
   ];
   return [
     h("section", { key: "health", class: "panel", "aria-labelledby": "health" },

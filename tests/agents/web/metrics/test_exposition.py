@@ -71,6 +71,16 @@ def test_lag_is_there_where_it_is_known_and_absent_elsewhere(
     assert (has_commit["plain", "clicks", "0"], has_commit["plain", "clicks", "1"]) == (1, 0)
 
 
+def test_of_instances_that_share_the_groups_each_has_the_logs_that_its_groups_read() -> None:
+    state = everything()
+    state.apply_ends(TopicPartition("of-others", 0), EndOffsets(0, 5, 5, NOW_MS))
+    topics = {topic for topic, *_ in scrape(state)["caughtup_partition_end_offset"]}
+    assert topics > {"of-others", "clicks"}
+    state.held.numbers = frozenset({0})
+    of_own = {topic for topic, *_ in scrape(state)["caughtup_partition_end_offset"]}
+    assert of_own == topics - {"of-others"}
+
+
 def test_a_group_has_one_status_of_all_and_none_before_it_was_judged(
     series: dict[str, dict[Labels, float]],
 ) -> None:
