@@ -39,6 +39,8 @@ _ROUND_TRIP_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 #: How often the readable ends of topics that others list are looked up.
 _READABLE_SECONDS = 5.0
+#: A topic of another instance of which nothing is published for this time is listed by none.
+_UNLISTED_SECONDS = 300.0
 #: A silent connection is dropped after this time; the default is a minute.
 CLIENT = {"socket.timeout.ms": 10_000}
 
@@ -126,6 +128,35 @@ class EndOffsetsProbe(Service):
             if self._state.held.others:
                 with self._state.faults.isolated(PROBE, "readable ends", now_ms(), self._failed):
                     await self._read_tails()
+
+    @Service.task
+    async def _remove_unlisted(self) -> None:
+        """Remove topics that no instance lists any more, if instances share the groups; one does."""
+        before: dict[str, int] = {}
+        while not self.should_stop:
+            await self.sleep(_UNLISTED_SECONDS)
+            if not self._state.held.others or not self._health.cluster_wide():
+                before = {}
+                continue
+            with self._state.faults.isolated(PROBE, "unlisted topics", now_ms(), self._failed):
+                before = await self.remove_unlisted(before)
+
+    async def remove_unlisted(self, before: dict[str, int]) -> dict[str, int]:
+        """Remove topics of others that are as old as before, by topic (ms); return the times now.
+
+        An instance that lists a topic publishes each of its partitions once a minute at least. While
+        nothing at all is newer, brokers are away.
+        """
+        now: dict[str, int] = {}
+        for partition, ends in self._state.ends:
+            now[partition.topic] = max(now.get(partition.topic, 0), ends.as_of_ms)
+        wanted = self._state.wanted_topics()
+        old = {topic for topic, at_ms in now.items() if before.get(topic) == at_ms}
+        if old != now.keys():
+            for topic in sorted(topic for topic in old if not wanted(topic)):
+                for partition, _ in sorted(self._state.ends.of_topic(topic)):
+                    await self._topic.send(key=encode_partition(partition), value=None)
+        return now
 
     async def _read_tails(self) -> None:
         state, lister = self._state, self._lister()

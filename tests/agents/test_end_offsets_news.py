@@ -17,7 +17,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.reports import end_offsets as applied_ends
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from tests.support.groups.records import START_MS, commit
+from tests.support.groups.records import SOURCE, START_MS, commit
 from tests.support.states import cluster_state, read
 
 PARTITION = TopicPartition("orders-in", 3)
@@ -162,3 +162,24 @@ async def test_what_no_reader_has_yet_is_not_seen_because_nothing_changed_since(
 async def test_a_partition_that_is_gone_is_not_waited_for(probe: EndOffsetsProbe) -> None:
     probe._untaken = TopicPartition("deleted", 0), START_MS
     assert await probe._is_taken({PARTITION})
+
+
+async def test_topics_that_no_instance_lists_any_more_are_removed(
+    probe: EndOffsetsProbe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, sent = probe._state, []
+
+    async def send(*, key: bytes, value: bytes | None) -> None:
+        sent.append((key, value))
+
+    monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
+    read(state, commit(0, 5))
+    for topic in ("deleted", "of-another", SOURCE):
+        for number in range(2):
+            state.apply_ends(TopicPartition(topic, number), seen(10, START_MS))
+    before = await probe.remove_unlisted({})
+    state.apply_ends(TopicPartition("of-another", 1), seen(10, START_MS + 60_000))
+    after = await probe.remove_unlisted(before)
+    assert sent == [(b"deleted-0", None), (b"deleted-1", None)]
+    await probe.remove_unlisted(after)  # brokers are away
+    assert len(sent) == 2
