@@ -345,7 +345,8 @@ def _passed(answer: aiohttp.ClientResponse) -> dict[str, str]:
 
 def _words(error: Exception) -> str:
     """Return an error in one line: another instance may have written it."""
-    line = " ".join(str(error).split()) or type(error).__name__
+    otherwise = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+    line = " ".join(str(error).split()) or otherwise
     return "".join(each if each.isprintable() else "?" for each in line[:_WHY_CHARACTERS])
 
 
