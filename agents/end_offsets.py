@@ -37,6 +37,8 @@ _TAKEN_MS = 5_000
 #: How long a round waits until its records have come back into the state.
 _ROUND_TRIP_SECONDS = 1.0
 _POLL_SECONDS = 0.01
+#: An instance of which nothing is heard for this time, and two rounds, lists nothing.
+_SILENT_MS = 2_000
 #: How often the readable ends of topics that others list are looked up.
 _READABLE_SECONDS = 5.0
 #: A topic of another instance of which nothing is published for this time is listed by none.
@@ -77,7 +79,7 @@ class EndOffsetsProbe(Service):
         self._topic_ids: dict[str, bytes] = {}
         #: The last published partition and its time (ms), until that record is in the state.
         self._untaken: tuple[TopicPartition, int] | None = None
-        #: The topics of the last round.
+        #: The topics that were listed in the last round.
         self._asked: frozenset[str] = frozenset()
         #: The readable ends of topics that other instances list.
         self._readable = ReadableEnds(settings, state)
@@ -191,14 +193,21 @@ class EndOffsetsProbe(Service):
         self._note(listing.given_up)
         self._health.leaderless_partitions = len(listing.leaderless)
         present, faults, now = listing.present, self._state.faults, now_ms()
+        found = dict(sorted(found.items()))
+        # Others that leave topics to this instance have to hear of each round, and list those of
+        # which a leader does not answer this one.
+        heard = next(iter(found), None) if self._state.held.others else None
+        silent = {partition.topic for partition in listing.unanswered}
         self._topic_ids |= named
         awaited = self._state.applications.awaited()
-        for partition, ends in sorted(found.items()):
+        for partition, ends in found.items():
             value = None
             with faults.isolated(PROBE, partition.topic, now):
-                awaits = any(partition.topic.startswith(f"{group}-") for group in awaited)
-                if awaits or partition.topic in named or self._is_due(partition, ends):
-                    value = self._value(partition, ends, self._state.held.name or None)
+                is_awaited = any(partition.topic.startswith(f"{group}-") for group in awaited)
+                is_due = is_awaited or partition == heard or self._is_due(partition, ends)
+                if is_due or partition.topic in named:
+                    name = "" if partition.topic in silent else self._state.held.name
+                    value = self._value(partition, ends, name or None)
             if value is not None:
                 self._published[partition] = ends
                 await self._topic.send(key=encode_partition(partition), value=value)
@@ -214,19 +223,22 @@ class EndOffsetsProbe(Service):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
-        await self._leave(frozenset(partition.topic for partition in present), wants)
-        as_of_ms = self._complete_as_of(listing)
+        await self._leave(frozenset({partition.topic for partition in present} - silent))
+        as_of_ms = min(self._complete_as_of(listing), self._left_as_of(now))
         return as_of_ms if await self._is_taken(present) else None
 
-    async def _leave(self, asked: frozenset[str], wants: Callable[[str], bool]) -> None:
-        """Publish which topics this instance no longer lists: another may have left them to it."""
+    async def _leave(self, asked: frozenset[str]) -> None:
+        """Publish which topics this instance no longer lists: another may have left them to it.
+
+        ``asked``: those that it lists, and whose leaders answer.
+        """
         before, self._asked = self._asked, asked
         if not self._state.held.others:
             return
         lister = self._lister()
         for topic in sorted(before - asked):
             of_topic = next(self._state.ends.of_topic(topic), None)
-            if of_topic is not None and not wants(topic) and lister(topic) is None:
+            if of_topic is not None and lister(topic) is None:
                 partition, ends = of_topic
                 value = self._value(partition, ends)
                 await self._topic.send(key=encode_partition(partition), value=value)
@@ -263,6 +275,14 @@ class EndOffsetsProbe(Service):
         silent = (self._last_listed_ms(partition) for partition in listing.unanswered)
         return min((at for at in silent if at is not None), default=listing.as_of_ms)
 
+    def _left_as_of(self, now: int) -> int:
+        """Return the oldest time (ms) as of which topics are known that are left to others."""
+        lister, listers = self._lister(), self._state.listers
+        wanted = filter(self._state.wanted_topics(), listers.topics())
+        names = {name for topic in wanted if (name := lister(topic)) is not None}
+        heard = (listers.heard_ms(name) for name in names)
+        return min((at_ms for at_ms in heard if at_ms is not None), default=now)
+
     def _last_listed_ms(self, partition: TopicPartition) -> int | None:
         """Return when a partition was last listed (ms), by this or the previous active instance."""
         taken = self._state.ends.latest(partition)
@@ -296,7 +316,12 @@ class EndOffsetsProbe(Service):
         present = frozenset(peer.name for peer in self._state.held.peers())
         if not present:
             return lambda _: None
-        return partial(self._state.listers.lister, present=present, now_ms=now_ms())
+        return partial(
+            self._state.listers.lister,
+            present=present,
+            now_ms=now_ms(),
+            silent_ms=_SILENT_MS + int(2_000 * self._interval),
+        )
 
     def _value(
         self, partition: TopicPartition, ends: EndOffsets, listed_by: str | None = None

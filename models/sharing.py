@@ -199,11 +199,13 @@ class HeldPartitions:
 class TopicListers:
     """Which other instance lists the end offsets of a topic that this one's groups read, too.
 
-    All read what each publishes. Of the instances that list a topic, the one with the highest weight
-    for it goes on, and the others leave it to that one.
+    All read what each publishes, in each round a record at least. Of the instances that list a topic,
+    the one with the highest weight for it goes on, and the others leave it to that one.
     """
 
     def __init__(self) -> None:
+        #: By instance: the time of the newest record of a topic that it listed (ms).
+        self._heard: dict[str, int] = {}
         #: By topic: the newest instance of a higher weight that listed it, and when (ms).
         self._above: dict[str, tuple[str, int]] = {}
 
@@ -214,7 +216,11 @@ class TopicListers:
         """
         if instance is None:
             self._above.pop(topic, None)
-        elif instance != own and _weight(topic, instance) > _weight(topic, own):
+            return
+        self._heard[instance] = max(self._heard.pop(instance, at_ms), at_ms)
+        if len(self._heard) > _MOST_HEARD:
+            del self._heard[next(iter(self._heard))]
+        if instance != own and _weight(topic, instance) > _weight(topic, own):
             known = self._above.get(topic)
             if known is None or known[1] <= at_ms or known[0] == instance:
                 self._above[topic] = instance, at_ms
@@ -223,18 +229,31 @@ class TopicListers:
         """Return the topics that others list, or listed."""
         return list(self._above)
 
-    def lister(self, topic: str, present: Container[str], now_ms: int) -> str | None:
+    def lister(
+        self, topic: str, present: Container[str], now_ms: int, silent_ms: int
+    ) -> str | None:
         """Return the instance to which a topic is left, None if this one has to list it.
 
-        ``present``: the names of the other instances that have groups.
+        ``present``: the names of the other instances that have groups. One of which nothing was heard
+        for ``silent_ms`` lists nothing.
         """
         name, at_ms = self._above.get(topic, ("", 0))
-        is_left = name in present and now_ms - at_ms < LISTED_MS
+        is_left = (
+            name in present
+            and now_ms - at_ms < LISTED_MS
+            and now_ms - self._heard.get(name, 0) < silent_ms
+        )
         return name if is_left else None
+
+    def heard_ms(self, instance: str) -> int | None:
+        """Return as of when the topics are known that an instance lists (ms); None if it lists none."""
+        return self._heard.get(instance)
 
 
 #: An instance that lists a topic publishes each of its partitions once a minute at least.
 LISTED_MS = 75_000
+#: The most instances of which it is kept when they were heard, the newest.
+_MOST_HEARD = 4 * MOST_INSTANCES
 
 
 def _weight(topic: str, instance: str) -> int:

@@ -98,13 +98,13 @@ def test_a_record_says_who_lists_the_topic_where_instances_share_the_groups() ->
         listers = set()
         for name in names:
             end_offsets.apply_record(state, KEY, encoded(listed_by=name))
-            listers.add(state.listers.lister("orders-in", names, 1_000))
+            listers.add(state.listers.lister("orders-in", names, 1_000, 1_000))
         assert (len(listers) > 2) == shared
     end_offsets.apply_record(state, KEY, encoded(listed_by=None, as_of_ms=1_100))
-    assert state.listers.lister("orders-in", names, 1_000) is not None  # refused
+    assert state.listers.lister("orders-in", names, 1_000, 1_000) is not None  # refused
     without = json.dumps({name: FIELDS[name] for name in FIELDS if name != "listed_by"}).encode()
     end_offsets.apply_record(state, KEY, without)
-    assert state.listers.lister("orders-in", names, 1_000) is None
+    assert state.listers.lister("orders-in", names, 1_000, 1_000) is None
 
 
 @pytest.mark.parametrize(

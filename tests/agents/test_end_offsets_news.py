@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from caughtup.agents import end_offsets
+from caughtup.agents.clock import now_ms
 from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.probes.end_offsets import PROBE
@@ -17,6 +20,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.reports import end_offsets as applied_ends
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
+from caughtup.models.sharing import Peer
 from tests.support.groups.records import SOURCE, START_MS, commit
 from tests.support.states import cluster_state, read
 
@@ -157,6 +161,48 @@ async def test_what_no_reader_has_yet_is_not_seen_because_nothing_changed_since(
     assert len(sent) == 1
     applied_ends.apply_record(probe._state, *sent[0])
     assert await probe._round() == START_MS + 3_000
+
+
+async def test_other_instances_hear_of_each_round_and_of_a_leader_that_does_not_answer(
+    probe: EndOffsetsProbe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, other = probe._state, TopicPartition("payments", 0)
+    read(state, commit(3, 5), commit(0, 5, topic="payments"))
+    state.held.name, state.held.numbers = "a:1", frozenset({0})
+    sent: list[dict[str, Any]] = []
+    now, silent = now_ms(), set[TopicPartition]()
+
+    async def send(*, key: bytes, value: bytes | None) -> None:
+        applied_ends.apply_record(state, key, value)
+        sent.append(json.loads(value or b"{}"))
+
+    def list_ends(wants: Callable[[str], bool], _: float) -> EndOffsetListing:
+        wanted = {one for one in (PARTITION, other) if wants(one.topic)}
+        found = {one: seen(500, now) for one in wanted - silent}
+        return EndOffsetListing(now, found, wanted, wanted & silent)
+
+    async def listed() -> list[tuple[str, str | None]]:
+        sent.clear()
+        assert await probe._round() is not None
+        return [(one["topic"], one.get("listed_by")) for one in sent]
+
+    lister = SimpleNamespace(list_ends=list_ends, topic_ids=lambda _: {})
+    monkeypatch.setattr(probe._observer, "_lister", cast("EndOffsetLister", lister))
+    monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
+    assert await listed() == [("orders-in", "a:1"), ("payments", "a:1")]
+    assert await listed() == [], "it is alone"
+    state.held.others = {1: Peer("a:2", "")}
+    assert await listed() == [("orders-in", "a:1")], "the first is published in each round"
+    silent.add(other)
+    assert await listed() == [("orders-in", "a:1"), ("payments", None)]
+    assert await listed() == [("orders-in", "a:1")]
+    silent.clear()
+    # Now another lists what has the higher weight there, and is as fresh as it was heard.
+    for topic in ("orders-in", "payments"):
+        state.listers.note(topic, "a:2", now - 1_000, "a:1")
+    left = {topic for topic in ("orders-in", "payments") if probe._lister()(topic) == "a:2"}
+    assert {topic for topic, _ in await listed()}.isdisjoint(left)
+    assert await probe._round() == (now - 1_000 if left else now)
 
 
 async def test_a_partition_that_is_gone_is_not_waited_for(probe: EndOffsetsProbe) -> None:

@@ -144,7 +144,7 @@ def test_one_of_those_that_read_a_topic_lists_it(seed: int, count: int) -> None:
         """Let each instance list the topic that has to; return these."""
         listing = []
         for name in drawn.sample(wanting, len(wanting)):
-            if listers[name].lister("orders", present - {name}, now) is None:
+            if listers[name].lister("orders", present - {name}, now, LISTED_MS) is None:
                 listing.append(name)
                 for own, heard in listers.items():
                     heard.note("orders", name, now, own)
@@ -182,10 +182,10 @@ def test_of_two_that_list_a_topic_one_leaves_it_to_the_other_while_that_is_there
         topic, first, second = f"orders-{number}", TopicListers(), TopicListers()
         first.note(topic, "a:2", 5, "a:1")
         second.note(topic, "a:1", 5, "a:2")
-        by_first = first.lister(topic, {"a:2"}, 5)
-        assert {by_first, second.lister(topic, {"a:1"}, 5)} in ({None, "a:2"}, {None, "a:1"})
-        assert first.lister(topic, set(), 5) is None
-        assert first.lister("payments", {"a:2"}, 5) is None
+        by_first = first.lister(topic, {"a:2"}, 5, 9)
+        assert {by_first, second.lister(topic, {"a:1"}, 5, 9)} in ({None, "a:2"}, {None, "a:1"})
+        assert first.lister(topic, set(), 5, 9) is None
+        assert first.lister("payments", {"a:2"}, 5, 9) is None
         left.append(by_first is not None)
     assert 10 < sum(left) < 40
 
@@ -204,3 +204,17 @@ def test_while_nobody_can_be_fenced_members_keep_what_they_claim_and_get_no_slot
         "b": PartitionShare(2, ()),
         "new": PartitionShare(None, ()),
     }
+
+
+def test_of_an_instance_that_is_silent_topics_are_taken_back_at_once() -> None:
+    listers = TopicListers()
+    topics = [f"orders-{number}" for number in range(20)]
+    for topic in topics:
+        listers.note(topic, "a:2", 1_000, "a:1")
+    left = [topic for topic in topics if listers.lister(topic, {"a:2"}, 1_000, 4_000)]
+    assert 0 < len(left) < len(topics)
+    listers.note("another", "a:2", 5_000, "a:1")
+    assert listers.heard_ms("a:2") == 5_000
+    assert all(listers.lister(topic, {"a:2"}, 8_999, 4_000) == "a:2" for topic in left)
+    assert not any(listers.lister(topic, {"a:2"}, 9_000, 4_000) for topic in left)
+    assert listers.heard_ms("a:1") is None
