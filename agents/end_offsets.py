@@ -96,7 +96,7 @@ class EndOffsetsProbe(Service):
 
         Each of these may be as old as the other instance's last round.
         """
-        wants = self._wants()
+        wants = self._wants(self._state.wanted_topics())
         read = (partition for partition, _ in self._state.ends if wants(partition.topic))
         listed = map(self._last_listed_ms, read)
         oldest_ms = min((at_ms for at_ms in listed if at_ms is not None), default=None)
@@ -188,7 +188,8 @@ class EndOffsetsProbe(Service):
         Returns None if the published records have not come back into the state yet.
         """
         self._note_what_was_read()
-        wants = self._wants()
+        wanted = self._state.wanted_topics()
+        wants = self._wants(wanted)
         listing, found, named = await self._observer.observe(wants)
         self._note(listing.given_up)
         self._health.leaderless_partitions = len(listing.leaderless)
@@ -224,7 +225,7 @@ class EndOffsetsProbe(Service):
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
         await self._leave(frozenset({partition.topic for partition in present} - silent))
-        as_of_ms = min(self._complete_as_of(listing), self._left_as_of(now))
+        as_of_ms = min(self._complete_as_of(listing), self._left_as_of(wanted, now))
         return as_of_ms if await self._is_taken(present) else None
 
     async def _leave(self, asked: frozenset[str]) -> None:
@@ -275,11 +276,11 @@ class EndOffsetsProbe(Service):
         silent = (self._last_listed_ms(partition) for partition in listing.unanswered)
         return min((at for at in silent if at is not None), default=listing.as_of_ms)
 
-    def _left_as_of(self, now: int) -> int:
+    def _left_as_of(self, wanted: Callable[[str], bool], now: int) -> int:
         """Return the oldest time (ms) as of which topics are known that are left to others."""
         lister, listers = self._lister(), self._state.listers
-        wanted = filter(self._state.wanted_topics(), listers.topics())
-        names = {name for topic in wanted if (name := lister(topic)) is not None}
+        topics = filter(wanted, listers.topics())
+        names = {name for topic in topics if (name := lister(topic)) is not None}
         heard = (listers.heard_ms(name) for name in names)
         return min((at_ms for at_ms in heard if at_ms is not None), default=now)
 
@@ -300,9 +301,9 @@ class EndOffsetsProbe(Service):
         age_ms = ends.as_of_ms - known.as_of_ms
         return not 0 <= age_ms < (_REFRESH_MS if is_taken else _TAKEN_MS)
 
-    def _wants(self) -> Callable[[str], bool]:
+    def _wants(self, wanted: Callable[[str], bool]) -> Callable[[str], bool]:
         """Return a test for the topics to list. Own topics are left out: each round changes them."""
-        wanted, lister = self._state.wanted_topics(), self._lister()
+        lister = self._lister()
         # A generation waits for end offsets that are listed at once.
         awaited = tuple(f"{group}-" for group in self._state.applications.awaited())
         return lambda topic: (
