@@ -25,6 +25,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.end_offsets import FORMAT, EndOffsetsRecord
 from caughtup.models.records.keys import encode_partition
+from caughtup.models.sharing import Lister
 from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -79,8 +80,9 @@ class EndOffsetsProbe(Service):
         self._topic_ids: dict[str, bytes] = {}
         #: The last published partition and its time (ms), until that record is in the state.
         self._untaken: tuple[TopicPartition, int] | None = None
-        #: The topics that were listed in the last round.
+        #: The topics that were listed in the last round, and the number of this list.
         self._asked: frozenset[str] = frozenset()
+        self._number = now_ms() // 1_000
         #: The readable ends of topics that other instances list.
         self._readable = ReadableEnds(settings, state)
         #: When each partition was listed last, in ms.
@@ -163,14 +165,14 @@ class EndOffsetsProbe(Service):
     async def _read_tails(self) -> None:
         state, lister = self._state, self._lister()
         wanted = filter(state.wanted_topics(), state.listers.topics())
-        left = {topic: name for topic in wanted if (name := lister(topic)) is not None}
+        left = {topic: one for topic in wanted if (one := lister(topic)) is not None}
         found = {each: ends for topic in sorted(left) for each, ends in state.ends.of_topic(topic)}
         suspects = self._readable.suspects(found)
         await asyncio.to_thread(self._readable.read, suspects, found)
         for partition, ends in self._readable.complete(found).items():
             end, known = ends.readable_end_offset, found[partition].readable_end_offset
             if end is not None and (known is None or end < known):
-                value = self._value(partition, ends, left[partition.topic])
+                value = self._value(partition, ends, left[partition.topic].text)
                 await self._topic.send(key=encode_partition(partition), value=value)
 
     def _failed(self, _: Exception) -> bool:
@@ -199,6 +201,7 @@ class EndOffsetsProbe(Service):
         # which a leader does not answer this one.
         heard = next(iter(found), None) if self._state.held.others else None
         silent = {partition.topic for partition in listing.unanswered}
+        self._note_left_out(frozenset({partition.topic for partition in present} - silent))
         self._topic_ids |= named
         awaited = self._state.applications.awaited()
         for partition, ends in found.items():
@@ -207,8 +210,8 @@ class EndOffsetsProbe(Service):
                 is_awaited = any(partition.topic.startswith(f"{group}-") for group in awaited)
                 is_due = is_awaited or partition == heard or self._is_due(partition, ends)
                 if is_due or partition.topic in named:
-                    name = "" if partition.topic in silent else self._state.held.name
-                    value = self._value(partition, ends, name or None)
+                    listed_by = None if partition.topic in silent else self._own_list()
+                    value = self._value(partition, ends, listed_by)
             if value is not None:
                 self._published[partition] = ends
                 await self._topic.send(key=encode_partition(partition), value=value)
@@ -224,25 +227,18 @@ class EndOffsetsProbe(Service):
             self._published.pop(partition, None)
             self._topic_ids.pop(partition.topic, None)
             await self._topic.send(key=encode_partition(partition), value=None)
-        await self._leave(frozenset({partition.topic for partition in present} - silent))
         as_of_ms = min(self._complete_as_of(listing), self._left_as_of(wanted, now))
         return as_of_ms if await self._is_taken(present) else None
 
-    async def _leave(self, asked: frozenset[str]) -> None:
-        """Publish which topics this instance no longer lists: another may have left them to it.
+    def _note_left_out(self, asked: frozenset[str]) -> None:
+        """Note the topics that are listed, and whose leaders answer; say if one of before isn't.
 
-        ``asked``: those that it lists, and whose leaders answer.
+        Another instance may have left it to this one. A topic that is left to another is read of there.
         """
         before, self._asked = self._asked, asked
-        if not self._state.held.others:
-            return
         lister = self._lister()
-        for topic in sorted(before - asked):
-            of_topic = next(self._state.ends.of_topic(topic), None)
-            if of_topic is not None and lister(topic) is None:
-                partition, ends = of_topic
-                value = self._value(partition, ends)
-                await self._topic.send(key=encode_partition(partition), value=value)
+        if any(lister(topic) is None for topic in before - asked):
+            self._number += 1
 
     def _note_what_was_read(self) -> None:
         """Before the first round, count the newest end offsets in the state as this probe's last success."""
@@ -280,7 +276,7 @@ class EndOffsetsProbe(Service):
         """Return the oldest time (ms) as of which topics are known that are left to others."""
         lister, listers = self._lister(), self._state.listers
         topics = filter(wanted, listers.topics())
-        names = {name for topic in topics if (name := lister(topic)) is not None}
+        names = {one.name for topic in topics if (one := lister(topic)) is not None}
         heard = (listers.heard_ms(name) for name in names)
         return min((at_ms for at_ms in heard if at_ms is not None), default=now)
 
@@ -312,7 +308,12 @@ class EndOffsetsProbe(Service):
             and (topic.startswith(awaited) or lister(topic) is None)
         )
 
-    def _lister(self) -> Callable[[str], str | None]:
+    def _own_list(self) -> str | None:
+        """Return what records say of who lists a topic; None if instances don't share the groups."""
+        name = self._state.held.name
+        return Lister(name, self._number).text if name else None
+
+    def _lister(self) -> Callable[[str], Lister | None]:
         """Return a function of topics: the other instance that lists one, None if this one has to."""
         present = frozenset(peer.name for peer in self._state.held.peers())
         if not present:

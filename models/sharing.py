@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
@@ -196,6 +197,30 @@ class HeldPartitions:
         return self.numbers is None or self.partition_of(group) in self.numbers
 
 
+class Lister(NamedTuple):
+    """An instance that lists topics, and the number of its list.
+
+    The number grows whenever the instance no longer lists a topic of before: then what others left to
+    it counts only once they read of it again under the new number. It begins with the time of the
+    instance's start (s), so that it also grows with one of the same name.
+    """
+
+    name: str
+    number: int
+
+    @property
+    def text(self) -> str:
+        """What a record says."""
+        return f"{self.name}/{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> Lister | None:
+        """Return what a record says, None if it isn't one."""
+        name, slash, number = text.rpartition("/")
+        is_one = slash and number.isascii() and number.isdecimal() and len(number) < _DIGITS
+        return cls(name, int(number)) if is_one else None
+
+
 class TopicListers:
     """Which other instance lists the end offsets of a topic that this one's groups read, too.
 
@@ -204,26 +229,27 @@ class TopicListers:
     """
 
     def __init__(self) -> None:
-        #: By instance: the time of the newest record of a topic that it listed (ms).
-        self._heard: dict[str, int] = {}
+        #: By instance: the number of its list, and the time of its newest record (ms).
+        self._heard: dict[str, tuple[int, int]] = {}
         #: By topic: the newest instance of a higher weight that listed it, and when (ms).
-        self._above: dict[str, tuple[str, int]] = {}
+        self._above: dict[str, tuple[Lister, int]] = {}
 
-    def note(self, topic: str, instance: str | None, at_ms: int, own: str) -> None:
-        """Note that an instance listed a topic at a time (ms); None: it does no longer.
+    def note(self, topic: str, lister: Lister | None, at_ms: int, own: str) -> None:
+        """Note that an instance listed a topic at a time (ms); None: none that shares its lists.
 
         ``own``: the name of this instance.
         """
-        if instance is None:
+        if lister is None:
             self._above.pop(topic, None)
             return
-        self._heard[instance] = max(self._heard.pop(instance, at_ms), at_ms)
+        number, heard_ms = self._heard.pop(lister.name, (0, 0))
+        self._heard[lister.name] = max(number, lister.number), max(heard_ms, at_ms)
         if len(self._heard) > _MOST_HEARD:
             del self._heard[next(iter(self._heard))]
-        if instance != own and _weight(topic, instance) > _weight(topic, own):
+        if lister.name != own and _weight(topic, lister.name) > _weight(topic, own):
             known = self._above.get(topic)
-            if known is None or known[1] <= at_ms or known[0] == instance:
-                self._above[topic] = instance, at_ms
+            if known is None or known[1] <= at_ms or known[0].name == lister.name:
+                self._above[topic] = lister, at_ms
 
     def topics(self) -> list[str]:
         """Return the topics that others list, or listed."""
@@ -231,29 +257,34 @@ class TopicListers:
 
     def lister(
         self, topic: str, present: Container[str], now_ms: int, silent_ms: int
-    ) -> str | None:
+    ) -> Lister | None:
         """Return the instance to which a topic is left, None if this one has to list it.
 
         ``present``: the names of the other instances that have groups. One of which nothing was heard
         for ``silent_ms`` lists nothing.
         """
-        name, at_ms = self._above.get(topic, ("", 0))
+        if (above := self._above.get(topic)) is None:
+            return None
+        lister, at_ms = above
+        newest, heard_ms = self._heard.get(lister.name, (0, 0))
         is_left = (
-            name in present
+            lister.name in present
+            and lister.number == newest
             and now_ms - at_ms < LISTED_MS
-            and now_ms - self._heard.get(name, 0) < silent_ms
+            and now_ms - heard_ms < silent_ms
         )
-        return name if is_left else None
+        return lister if is_left else None
 
     def heard_ms(self, instance: str) -> int | None:
         """Return as of when the topics are known that an instance lists (ms); None if it lists none."""
-        return self._heard.get(instance)
+        return self._heard[instance][1] if instance in self._heard else None
 
 
 #: An instance that lists a topic publishes each of its partitions once a minute at least.
 LISTED_MS = 75_000
 #: The most instances of which it is kept when they were heard, the newest.
 _MOST_HEARD = 4 * MOST_INSTANCES
+_DIGITS = 16
 
 
 def _weight(topic: str, instance: str) -> int:

@@ -27,6 +27,7 @@ from caughtup.models.records.topics import (
     PIPELINE_PROGRESS,
     TASK_POSITIONS,
 )
+from caughtup.models.sharing import Lister
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.tasks.positions import TaskPosition, reported_position
 
@@ -75,7 +76,8 @@ def _apply_ends(state: ClusterState, decoded: _DecodedEnds) -> bool:
     state.apply_ends(partition, ends, topic_id, clock_ms)
     if state.held.are_shared:
         at_ms = clock_ms if ends is None else min(ends.as_of_ms, clock_ms)
-        state.listers.note(partition.topic, listed_by, at_ms, state.held.name)
+        lister = None if listed_by is None else Lister.parse(listed_by)
+        state.listers.note(partition.topic, lister, at_ms, state.held.name)
     return True
 
 

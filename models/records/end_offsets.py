@@ -32,8 +32,8 @@ class EndOffsetsRecord(Record):
     readable_end_offset: the offset after the last record that a read_committed consumer gets,
         before transaction markers and aborted records; null if the probe did not look it up.
     topic_id: Kafka's id of the topic, 32 hexadecimal digits; null if no reader needs it.
-    listed_by: the instance whose probe listed them, if several share the groups; absent if none
-        goes on listing them.
+    listed_by: the instance whose probe goes on listing the topic, and the number of its list, if
+        several share the groups.
     """
 
     topic: Topic

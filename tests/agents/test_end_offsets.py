@@ -32,7 +32,7 @@ FIELDS: dict[str, Any] = {
     "as_of_ms": 1_000,
     "readable_end_offset": 88,
     "topic_id": "00112233445566778899aabbccddeeff",
-    "listed_by": "host:1",
+    "listed_by": "host:1/5",
 }
 
 
@@ -97,7 +97,7 @@ def test_a_record_says_who_lists_the_topic_where_instances_share_the_groups() ->
             state.held.name, state.held.numbers = "host:x", frozenset()
         listers = set()
         for name in names:
-            end_offsets.apply_record(state, KEY, encoded(listed_by=name))
+            end_offsets.apply_record(state, KEY, encoded(listed_by=f"{name}/5"))
             listers.add(state.listers.lister("orders-in", names, 1_000, 1_000))
         assert (len(listers) > 2) == shared
     end_offsets.apply_record(state, KEY, encoded(listed_by=None, as_of_ms=1_100))

@@ -20,7 +20,7 @@ from caughtup.agents.settings import Settings
 from caughtup.agents.topics.reports import end_offsets as applied_ends
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.sharing import Peer
+from caughtup.models.sharing import Lister, Peer
 from tests.support.groups.records import SOURCE, START_MS, commit
 from tests.support.states import cluster_state, read
 
@@ -181,10 +181,10 @@ async def test_other_instances_hear_of_each_round_and_of_a_leader_that_does_not_
         found = {one: seen(500, now) for one in wanted - silent}
         return EndOffsetListing(now, found, wanted, wanted & silent)
 
-    async def listed() -> list[tuple[str, str | None]]:
+    async def listed() -> list[tuple[str, str]]:
         sent.clear()
         assert await probe._round() is not None
-        return [(one["topic"], one.get("listed_by")) for one in sent]
+        return [(one["topic"], one.get("listed_by", "").partition("/")[0]) for one in sent]
 
     lister = SimpleNamespace(list_ends=list_ends, topic_ids=lambda _: {})
     monkeypatch.setattr(probe._observer, "_lister", cast("EndOffsetLister", lister))
@@ -194,13 +194,16 @@ async def test_other_instances_hear_of_each_round_and_of_a_leader_that_does_not_
     state.held.others = {1: Peer("a:2", "")}
     assert await listed() == [("orders-in", "a:1")], "the first is published in each round"
     silent.add(other)
-    assert await listed() == [("orders-in", "a:1"), ("payments", None)]
+    number = probe._number
     assert await listed() == [("orders-in", "a:1")]
+    assert probe._number == number + 1, "others list it again"
+    assert await listed() == [("orders-in", "a:1")]
+    assert probe._number == number + 1
     silent.clear()
     # Now another lists what has the higher weight there, and is as fresh as it was heard.
     for topic in ("orders-in", "payments"):
-        state.listers.note(topic, "a:2", now - 1_000, "a:1")
-    left = {topic for topic in ("orders-in", "payments") if probe._lister()(topic) == "a:2"}
+        state.listers.note(topic, Lister("a:2", 1), now - 1_000, "a:1")
+    left = {topic for topic in ("orders-in", "payments") if probe._lister()(topic)}
     assert {topic for topic, _ in await listed()}.isdisjoint(left)
     assert await probe._round() == (now - 1_000 if left else now)
 

@@ -14,6 +14,7 @@ from caughtup.models.sharing import (
     MOST_INSTANCES,
     Claim,
     HeldPartitions,
+    Lister,
     PartitionShare,
     Peer,
     TopicListers,
@@ -137,6 +138,7 @@ def test_without_shares_an_instance_has_every_group() -> None:
 def test_one_of_those_that_read_a_topic_lists_it(seed: int, count: int) -> None:
     names = [f"host:{number}" for number in range(count)]
     listers = {name: TopicListers() for name in names}
+    numbers = dict.fromkeys(names, 1)
     drawn = Random(seed)
     now = 0
 
@@ -147,7 +149,7 @@ def test_one_of_those_that_read_a_topic_lists_it(seed: int, count: int) -> None:
             if listers[name].lister("orders", present - {name}, now, LISTED_MS) is None:
                 listing.append(name)
                 for own, heard in listers.items():
-                    heard.note("orders", name, now, own)
+                    heard.note("orders", Lister(name, numbers[name]), now, own)
         return listing
 
     wanting = drawn.sample(names, drawn.randint(1, count))
@@ -162,9 +164,10 @@ def test_one_of_those_that_read_a_topic_lists_it(seed: int, count: int) -> None:
     listing = turn(others, present)
     assert len(listing) == bool(others)
     if others:
-        # Its groups no longer read the topic: it says so, and the next one goes on at once.
+        # Its groups no longer read the topic: its list has another number, on any topic.
+        numbers[listing[0]] += 1
         for own, heard in listers.items():
-            heard.note("orders", None, now, own)
+            heard.note("another", Lister(listing[0], numbers[listing[0]]), now, own)
         rest = [name for name in others if name not in listing]
         turn(rest, present)
         listing = turn(rest, present)
@@ -177,17 +180,60 @@ def test_one_of_those_that_read_a_topic_lists_it(seed: int, count: int) -> None:
 
 
 def test_of_two_that_list_a_topic_one_leaves_it_to_the_other_while_that_is_there() -> None:
+    one, two = Lister("a:1", 1), Lister("a:2", 1)
     left = []
     for number in range(50):
         topic, first, second = f"orders-{number}", TopicListers(), TopicListers()
-        first.note(topic, "a:2", 5, "a:1")
-        second.note(topic, "a:1", 5, "a:2")
-        by_first = first.lister(topic, {"a:2"}, 5, 9)
-        assert {by_first, second.lister(topic, {"a:1"}, 5, 9)} in ({None, "a:2"}, {None, "a:1"})
+        first.note(topic, two, 5, one.name)
+        second.note(topic, one, 5, two.name)
+        by_first = first.lister(topic, {two.name}, 5, 9)
+        assert {by_first, second.lister(topic, {one.name}, 5, 9)} in ({None, one}, {None, two})
         assert first.lister(topic, set(), 5, 9) is None
-        assert first.lister("payments", {"a:2"}, 5, 9) is None
+        assert first.lister("payments", {two.name}, 5, 9) is None
         left.append(by_first is not None)
     assert 10 < sum(left) < 40
+
+
+def test_of_an_instance_that_is_silent_topics_are_taken_back_at_once() -> None:
+    listers, other = TopicListers(), Lister("a:2", 7)
+    topics = [f"orders-{number}" for number in range(20)]
+    for topic in topics:
+        listers.note(topic, other, 1_000, "a:1")
+    left = [topic for topic in topics if listers.lister(topic, {"a:2"}, 1_000, 4_000)]
+    assert 0 < len(left) < len(topics)
+    listers.note("another", other, 5_000, "a:1")
+    assert listers.heard_ms("a:2") == 5_000
+    assert all(listers.lister(topic, {"a:2"}, 8_999, 4_000) == other for topic in left)
+    assert not any(listers.lister(topic, {"a:2"}, 9_000, 4_000) for topic in left)
+    assert listers.heard_ms("a:1") is None
+
+
+def test_records_in_any_order_leave_no_topic_to_an_earlier_list() -> None:
+    listers = TopicListers()
+    topic = next(
+        topic
+        for topic in (f"orders-{number}" for number in range(50))
+        if not listers.note(topic, Lister("a:2", 1), 5, "a:1")
+        and listers.lister(topic, {"a:2"}, 5, 9)
+    )
+    listers.note("another", Lister("a:2", 2), 6, "a:1")
+    assert listers.lister(topic, {"a:2"}, 6, 9) is None
+    listers.note(topic, Lister("a:2", 1), 7, "a:1")
+    assert listers.lister(topic, {"a:2"}, 7, 9) is None
+    listers.note(topic, Lister("a:2", 2), 8, "a:1")
+    assert listers.lister(topic, {"a:2"}, 8, 9) == Lister("a:2", 2)
+
+
+@given(st.text(), st.integers(0, 10**15 - 1))
+def test_a_lister_is_read_as_it_is_written(name: str, number: int) -> None:
+    assert Lister.parse(Lister(name, number).text) == Lister(name, number)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "host:1", "host:1/", "host:1/x", "host:1/-1", "h/" + "9" * 40]
+)
+def test_what_is_no_lister_is_none(text: str) -> None:
+    assert Lister.parse(text) is None
 
 
 def test_while_nobody_can_be_fenced_members_keep_what_they_claim_and_get_no_slot() -> None:
@@ -204,17 +250,3 @@ def test_while_nobody_can_be_fenced_members_keep_what_they_claim_and_get_no_slot
         "b": PartitionShare(2, ()),
         "new": PartitionShare(None, ()),
     }
-
-
-def test_of_an_instance_that_is_silent_topics_are_taken_back_at_once() -> None:
-    listers = TopicListers()
-    topics = [f"orders-{number}" for number in range(20)]
-    for topic in topics:
-        listers.note(topic, "a:2", 1_000, "a:1")
-    left = [topic for topic in topics if listers.lister(topic, {"a:2"}, 1_000, 4_000)]
-    assert 0 < len(left) < len(topics)
-    listers.note("another", "a:2", 5_000, "a:1")
-    assert listers.heard_ms("a:2") == 5_000
-    assert all(listers.lister(topic, {"a:2"}, 8_999, 4_000) == "a:2" for topic in left)
-    assert not any(listers.lister(topic, {"a:2"}, 9_000, 4_000) for topic in left)
-    assert listers.heard_ms("a:1") is None
