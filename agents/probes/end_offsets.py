@@ -15,13 +15,14 @@ from caughtup.agents.kafka.end_offset_listing import (
     EndOffsetListing,
 )
 from caughtup.agents.kafka.readable_ends import ReadableEnds
+from caughtup.agents.process.health import END_OFFSETS
 from caughtup.agents.settings import Settings
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 
 #: The subject of faults in a round.
-PROBE = "end_offsets"
+PROBE = END_OFFSETS
 
 
 class ObservedEnds(NamedTuple):

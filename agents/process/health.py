@@ -74,6 +74,8 @@ class Pulses:
 
 #: The one that sends metrics elsewhere.
 OTLP = "otlp"
+#: The name of the probe of end offsets among ``probed_ms``.
+END_OFFSETS = "end_offsets"
 #: The parts that send requests by themselves, and can fail.
 PROBES = (
     "assignors",
@@ -233,6 +235,12 @@ class Health:
         self.polled_ms = at_ms
         if reader_lag <= MOMENTS_RECORDS:
             self.read_ms = at_ms
+
+    @property
+    def figures_ms(self) -> int | None:
+        """As of when figures are (ms): the earlier of the log of groups and the end offsets."""
+        known = (self.polled_ms, self.probed_ms.get(END_OFFSETS))
+        return min((at_ms for at_ms in known if at_ms is not None), default=None)
 
     def succeeded(self, probe: str, now_ms: int) -> None:
         """Record that a probe succeeded at ``now_ms``."""

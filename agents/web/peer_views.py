@@ -12,7 +12,7 @@ import msgspec
 from yarl import URL
 
 from caughtup.agents.web.page.head import InstancePart
-from caughtup.agents.web.page.merged import ViewPart, view_part
+from caughtup.agents.web.page.merged import ViewPart, figures_age_ms, view_part
 from caughtup.agents.web.peers import NoAnswerError, Peers
 from caughtup.models.sharing import HeldPartitions, Peer
 
@@ -117,7 +117,8 @@ class PeerViews:
         except TimeoutError:
             of.why = f"it has not answered for {_SECONDS:.0f} s"
         else:
-            of.kept, of.why = _Kept(part, len(answer.body), self._clock()), _unready(part)
+            as_of_ms = self._clock() - figures_age_ms(part)
+            of.kept, of.why = _Kept(part, len(answer.body), as_of_ms), _unready(part)
             self._silent.discard(peer)
             return
         finally:

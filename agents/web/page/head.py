@@ -50,7 +50,7 @@ class InstancePart(Part, kw_only=True, omit_defaults=True):
     name: its host and process id.
     address: the URL of its page.
     partitions: the number of partitions of ``__consumer_offsets`` that it has.
-    as_of_ms: when its part was received; None if the view has none of it.
+    as_of_ms: as of when its figures are, by this service's clock; None if the view has none of it.
     why: why it did not answer the last time, or is not ready; None if it did and is.
     """
 
@@ -64,6 +64,7 @@ class InstancePart(Part, kw_only=True, omit_defaults=True):
 class Head(Part, kw_only=True):
     """The service and its reader at ``now_ms``.
 
+    ``figures_ms``: when the log of groups and the end offsets were last read, the earlier of the two.
     ``instances``: the others, if several share the groups and the view has their parts.
 
     Lists that an older service does not send are empty. The web server adds ``schema``, and to a
@@ -76,6 +77,7 @@ class Head(Part, kw_only=True):
     declared: Json | Absent = ABSENT
     history: bool | Absent = ABSENT
     now_ms: int
+    figures_ms: int | Absent = ABSENT
     ready: bool
     unready: Sequence[str]
     notices: Sequence[str]
@@ -111,6 +113,7 @@ def view_with_head(
     """Return a view of this kind: its head and ``others``."""
     return kind(
         now_ms=now_ms,
+        figures_ms=or_absent(health.figures_ms),
         ready=not health.unready(),
         unready=health.unready(),
         notices=health.notices(),

@@ -52,6 +52,8 @@ class ViewPart(Part, kw_only=True):
     Rows of groups stay as they were sent: an instance of a later release may have more fields.
     """
 
+    now_ms: int = 0
+    figures_ms: int | None = None
     ready: bool = True
     unready: Sequence[str] = ()
     groups: Sequence[msgspec.Raw] = ()
@@ -92,6 +94,11 @@ def view_part(answer: bytes) -> ViewPart:
         return _PART.decode(answer)
     except RecursionError:
         raise msgspec.DecodeError("it is nested too deeply") from None
+
+
+def figures_age_ms(part: ViewPart) -> int:
+    """Return how old a part's figures were when it was made, by the clock of its instance."""
+    return 0 if part.figures_ms is None else max(0, part.now_ms - part.figures_ms)
 
 
 def merge_steps(view: Head, parts: Sequence[ViewPart]) -> Generator[None, None, None]:

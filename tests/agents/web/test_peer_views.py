@@ -105,6 +105,13 @@ async def test_one_that_has_ended_is_named_and_its_part_is_kept_with_its_age(sit
     assert other["instances"][0].keys() == {"name", "address", "partitions", "why"}
 
 
+async def test_a_part_is_as_old_as_its_figures_were(sites: Sites) -> None:
+    sites.plain.health.polled_ms = NOW_MS - 7_000
+    sites.plain.health.succeeded("end_offsets", NOW_MS - 4_000)
+    view = await asked(sites.streams, "/api/view?view=overview")
+    assert view["instances"][0]["as_of_ms"] == NOW_MS - 7_000
+
+
 async def test_one_that_is_not_ready_is_named_since_its_figures_may_be_old(sites: Sites) -> None:
     sites.plain.health.ready = False
     view = await asked(sites.streams, "/api/view?view=overview")
