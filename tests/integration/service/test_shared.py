@@ -25,7 +25,7 @@ from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told, lived, silences
 from tests.chaos.leaving import CODES, LEAVING, Leaving, cut_off
 from tests.support.groups.emulated import Rebalancing, name
-from tests.support.kafka.topics import whole_topic, words_read
+from tests.support.kafka.topics import read_topic, words_read
 from tests.support.service import Service, caughtup, commit, wait_for
 
 #: A multiple of the usual 4, so that emulated groups keep to partitions of their own (see ``name``).
@@ -197,13 +197,19 @@ def check_each_topic_is_listed_by_one(fleet: Fleet) -> None:
     while time.time() * 1000 < since_ms + 4_000:
         produce(fleet.cluster, "words", 10)
         time.sleep(0.3)
-    topic = fleet.running[0].topic("end-offsets")
-    records = [json.loads(one.value() or b"{}") for one in whole_topic(fleet.cluster, topic)]
-    listed = [
-        one["listed_by"].partition("/")[0]
-        for one in records
-        if one.get("topic") == "words" and one["as_of_ms"] > since_ms
-    ]
+    until_ms = int(time.time() * 1000)
+    listed = []
+    # It grows all the time: its end is when what is read is of a later time.
+    consumer = read_topic(fleet.cluster, fleet.running[0].topic("end-offsets"))
+    deadline = time.monotonic() + HEARD_SECONDS
+    while time.monotonic() < deadline:
+        message = consumer.poll(1.0)
+        one = json.loads((message and message.value()) or b"{}")
+        if one.get("as_of_ms", 0) > until_ms:
+            break
+        if one.get("topic") == "words" and one["as_of_ms"] > since_ms:
+            listed.append(one["listed_by"].partition("/")[0])
+    consumer.close()
     assert len(listed) > 2
     assert len(set(listed)) == 1
     ends = [
