@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from confluent_kafka import KafkaException
@@ -163,9 +162,8 @@ class EndOffsetsProbe(Service):
         return now
 
     async def _read_tails(self) -> None:
-        state, lister = self._state, self._lister()
-        wanted = filter(state.wanted_topics(), state.listers.topics())
-        left = {topic: one for topic in wanted if (one := lister(topic)) is not None}
+        state = self._state
+        left = self._left(state.wanted_topics())
         found = {each: ends for topic in sorted(left) for each, ends in state.ends.of_topic(topic)}
         suspects = self._readable.suspects(found)
         await asyncio.to_thread(self._readable.read, suspects, found)
@@ -203,13 +201,16 @@ class EndOffsetsProbe(Service):
         silent = {partition.topic for partition in listing.unanswered}
         self._note_left_out(frozenset({partition.topic for partition in present} - silent))
         self._topic_ids |= named
-        awaited = self._state.applications.awaited()
+        awaited = self._awaited()
         for partition, ends in found.items():
             value = None
             with faults.isolated(PROBE, partition.topic, now):
-                is_awaited = any(partition.topic.startswith(f"{group}-") for group in awaited)
-                is_due = is_awaited or partition == heard or self._is_due(partition, ends)
-                if is_due or partition.topic in named:
+                if (
+                    partition.topic.startswith(awaited)
+                    or partition.topic in named
+                    or partition == heard
+                    or self._is_due(partition, ends)
+                ):
                     listed_by = None if partition.topic in silent else self._own_list()
                     value = self._value(partition, ends, listed_by)
             if value is not None:
@@ -274,10 +275,8 @@ class EndOffsetsProbe(Service):
 
     def _left_as_of(self, wanted: Callable[[str], bool], now: int) -> int:
         """Return the oldest time (ms) as of which topics are known that are left to others."""
-        lister, listers = self._lister(), self._state.listers
-        topics = filter(wanted, listers.topics())
-        names = {one.name for topic in topics if (one := lister(topic)) is not None}
-        heard = (listers.heard_ms(name) for name in names)
+        names = {lister.name for lister in self._left(wanted).values()}
+        heard = (self._state.listers.heard_ms(name) for name in names)
         return min((at_ms for at_ms in heard if at_ms is not None), default=now)
 
     def _last_listed_ms(self, partition: TopicPartition) -> int | None:
@@ -291,22 +290,34 @@ class EndOffsetsProbe(Service):
         if known is None or _offsets(known) != _offsets(ends):
             return True
         taken = self._state.ends.latest(partition)
-        # The state may have a record of another writer instead of ours.
-        is_taken = taken is not None and taken.as_of_ms >= known.as_of_ms and _agree(taken, known)
+        # The state may have a record of another writer instead of ours, or a lower readable end.
+        is_taken = (
+            taken is not None
+            and taken.as_of_ms >= known.as_of_ms
+            and _offsets(taken) == _offsets(known.with_readable_end_of(taken))
+        )
         # The age is negative if a clock was set back.
         age_ms = ends.as_of_ms - known.as_of_ms
         return not 0 <= age_ms < (_REFRESH_MS if is_taken else _TAKEN_MS)
 
     def _wants(self, wanted: Callable[[str], bool]) -> Callable[[str], bool]:
         """Return a test for the topics to list. Own topics are left out: each round changes them."""
-        lister = self._lister()
-        # A generation waits for end offsets that are listed at once.
-        awaited = tuple(f"{group}-" for group in self._state.applications.awaited())
+        lister, awaited = self._lister(), self._awaited()
         return lambda topic: (
             wanted(topic)
             and not topic.startswith(self._prefix)
             and (topic.startswith(awaited) or lister(topic) is None)
         )
+
+    def _awaited(self) -> tuple[str, ...]:
+        """Return the prefixes of topics that a generation waits for: it needs them listed at once."""
+        return tuple(f"{group}-" for group in self._state.applications.awaited())
+
+    def _left(self, wanted: Callable[[str], bool]) -> dict[str, Lister]:
+        """Return the topics that groups read and this instance leaves to others, and to which."""
+        lister = self._lister()
+        topics = filter(wanted, self._state.listers.topics())
+        return {topic: one for topic in topics if (one := lister(topic)) is not None}
 
     def _own_list(self) -> str | None:
         """Return what records say of who lists a topic; None if instances don't share the groups."""
@@ -330,15 +341,6 @@ class EndOffsetsProbe(Service):
     ) -> bytes:
         topic_id = self._topic_ids.get(partition.topic)
         return FORMAT.encode(EndOffsetsRecord.from_ends(partition, ends, topic_id, listed_by))
-
-
-def _agree(taken: EndOffsets, known: EndOffsets) -> bool:
-    """Return whether the state's end offsets are those published, or of a lower readable end."""
-    end, published = taken.readable_end_offset, known.readable_end_offset
-    is_lower = end is not None and (published is None or end < published)
-    return _offsets(taken) == _offsets(
-        replace(known, readable_end_offset=end) if is_lower else known
-    )
 
 
 def _offsets(ends: EndOffsets) -> tuple[int | None, ...]:

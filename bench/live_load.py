@@ -45,7 +45,7 @@ class Load(NamedTuple):
     transactional: int
 
     def turns(self, seconds: float) -> int:
-        """Return how often each active group-partition has committed at the most after so long."""
+        """Return the most commits that an active group-partition makes in some seconds."""
         return int(seconds * self.a_second / self.active) + 2
 
 

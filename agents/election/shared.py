@@ -82,8 +82,8 @@ class SharedElection(Election):
     """Keeps this instance in its group, and takes and gives up partitions as the leader says.
 
     The leader gives no partition to an instance while another one claims it. Before it gives away
-    partitions that no member claims, it fences the instances that are no longer members; while brokers
-    don't let it, nobody has these partitions, and members keep theirs. So one instance at a time
+    partitions that no member claims, it fences the instances that are no longer members. While brokers
+    refuse that, no instance has these partitions, and members keep theirs. So one instance at a time
     writes about a partition's groups.
 
     ``taking`` returns what takes the partitions, and changes ``held``; a taking that raises UserError
@@ -133,7 +133,7 @@ class SharedElection(Election):
 
     def _subscription(self) -> Subscription:
         self._sent = self._claimed
-        self._unfenced = None  # whoever leads now tries
+        self._unfenced = None  # the leader of the next rebalance tries again
         return Subscription(
             self._instance,
             self._protocol == ACTIVE and self._elected,
@@ -161,7 +161,7 @@ class SharedElection(Election):
             sharing = share_partitions(claims, count)
             if sharing.orphaned and not await self._fence(cluster, unclaimed_slots(claims)):
                 if not any(claim.partitions for claim in claims.values()):
-                    raise TimeoutError(self._unfenced)  # nobody has anything to keep
+                    raise TimeoutError(self._unfenced)  # no member has partitions to keep
                 sharing = sharing.unfenced(claims)
         peers = {
             member: Peer(each.instance.name, each.address) for member, each in subscriptions.items()

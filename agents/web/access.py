@@ -72,8 +72,9 @@ class _ReloadedCertificate:
 class PeerTrust:
     """Whom a connection to another instance trusts; ``certificate`` is read again when it changes.
 
-    First one that has the same certificate: the key says who it is, at whatever address. Then one
-    whose certificate has its host, from the system's CAs or from one in this file, a CA's or not.
+    It first trusts an instance with the same certificate, at any address: its key proves that it is
+    one. Otherwise an instance whose certificate names its host, and was issued by a CA of the system or
+    is vouched for by a certificate in this file.
     """
 
     def __init__(self, certificate: Path | None) -> None:
