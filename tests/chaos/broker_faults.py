@@ -129,25 +129,25 @@ def throttled_reassignment(scene: Scene, fault: Fault) -> Iterator[None]:
 
 
 @contextmanager
+def _hanging(scene: Scene, *ports: int) -> Iterator[None]:
+    """Hold these ports of the proxy, all without any, and say so to the judge."""
+    scene.network_hangs = True
+    try:
+        with scene.cluster.proxy.holding(*ports):
+            yield
+    finally:
+        scene.network_hangs = False
+
+
+@contextmanager
 def half_open_network(scene: Scene, fault: Fault) -> Iterator[None]:
     """Forward nothing between the service and any broker; connections stay open."""
-    scene.network_hangs = True
-    scene.cluster.proxy.hold()
-    try:
+    with _hanging(scene):
         yield
-    finally:
-        scene.cluster.proxy.release()
-        scene.network_hangs = False
 
 
 @contextmanager
 def half_open_to_one(scene: Scene, fault: Fault) -> Iterator[None]:
     """Forward nothing between the service and one broker."""
-    ports = scene.cluster.proxy_ports(_broker(scene, fault))
-    scene.network_hangs = True
-    scene.cluster.proxy.hold(*ports)
-    try:
+    with _hanging(scene, *scene.cluster.proxy_ports(_broker(scene, fault))):
         yield
-    finally:
-        scene.cluster.proxy.release(*ports)
-        scene.network_hangs = False

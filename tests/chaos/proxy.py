@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from caughtup.demo.processes.children import ClosedOnExit
 
@@ -44,6 +44,15 @@ class Proxy(ClosedOnExit):
     def release(self, *ports: int) -> None:
         """Forward again, what was held first."""
         self._set(ports, flows=True)
+
+    @contextmanager
+    def holding(self, *ports: int) -> Iterator[None]:
+        """Forward nothing from these ports within the context, all without any."""
+        self.hold(*ports)
+        try:
+            yield
+        finally:
+            self.release(*ports)
 
     def lose_answer(self) -> None:
         """Close a connection in the place of forwarding what comes next from behind it."""

@@ -157,11 +157,10 @@ class Scene(ClosedOnExit):
         way = self.instances.index(instance)
         ports = [self.cluster.proxy_ports(node)[way] for node in self.cluster.node_ids]
         instance.cut_off = True
-        self.cluster.proxy.hold(*ports)
         try:
-            yield
+            with self.cluster.proxy.holding(*ports):
+                yield
         finally:
-            self.cluster.proxy.release(*ports)
             instance.cut_off = False
 
     @property

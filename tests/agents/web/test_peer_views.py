@@ -122,12 +122,9 @@ async def test_one_that_is_not_ready_is_named_since_its_figures_may_be_old(sites
 async def test_one_that_is_silent_holds_a_view_back_once(
     sites: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_views, "_FIRST_SECONDS", 0.2)
-    monkeypatch.setattr(peer_views, "_SHORTLY_SECONDS", 0.05)
-    monkeypatch.setattr(peer_views, "_SECONDS", 0.4)
+    set_patience(monkeypatch, first=0.2, shortly=0.05, in_all=0.4)
     loop = asyncio.get_running_loop()
-    async with server_that(asyncio.Event().wait) as address:
-        sites.streams.state.held.others = {1: Peer("host:1", address)}
+    async with beside(sites.streams, asyncio.Event().wait):
         view = await asked(sites.streams, "/api/view?view=overview")
         assert view["instances"][0]["why"] == "it has not answered yet"
         await asyncio.sleep(0.5)
@@ -160,8 +157,7 @@ async def test_an_answer_that_is_none_costs_its_part(sites: Sites, body: bytes) 
     async def answer() -> bytes:
         return body
 
-    async with server_that(answer) as address:
-        sites.streams.state.held.others = {1: Peer("host:1", address)}
+    async with beside(sites.streams, answer):
         view = await asked(sites.streams, "/api/view?view=overview")
     assert [row["group"] for row in view["groups"]] == [GROUP]
     assert view["instances"][0]["why"]
@@ -184,8 +180,7 @@ async def test_a_row_that_is_none_costs_no_other(sites: Sites, path: str, row: b
     async def answer() -> bytes:
         return b'{"groups": [%s], "connect": [%s], "applications": [%s]}' % (row, row, row)
 
-    async with server_that(answer) as address:
-        sites.streams.state.held.others = {1: Peer("host:1", address)}
+    async with beside(sites.streams, answer):
         view = await asked(sites.streams, path)
     if "groups" in view:
         assert GROUP in [each["group"] for each in view["groups"]]
@@ -216,23 +211,22 @@ async def test_events_have_a_part_soon_after_it_came_late(
         await asyncio.sleep(1.3)
         return b'{"groups": [{"group": "came-late", "partitions": 1}]}'
 
-    async with server_that(answer) as address:
-        sites.streams.state.held.others = {1: Peer("host:1", address)}
-        async with asyncio.timeout(4), sites.streams.get("/api/events?view=overview") as events:
-            assert b'"came-late"' not in await events.content.readuntil(b"\n\n")
-            while b'"came-late"' not in await events.content.readuntil(b"\n\n"):
-                pass
+    async with (
+        beside(sites.streams, answer),
+        asyncio.timeout(4),
+        sites.streams.get("/api/events?view=overview") as events,
+    ):
+        assert b'"came-late"' not in await events.content.readuntil(b"\n\n")
+        while b'"came-late"' not in await events.content.readuntil(b"\n\n"):
+            pass
 
 
 async def test_of_one_that_did_not_answer_no_other_view_waits_long(
     sites: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_views, "_FIRST_SECONDS", 0.5)
-    monkeypatch.setattr(peer_views, "_SHORTLY_SECONDS", 0.05)
-    monkeypatch.setattr(peer_views, "_SECONDS", 0.2)
+    set_patience(monkeypatch, first=0.5, shortly=0.05, in_all=0.2)
     loop = asyncio.get_running_loop()
-    async with server_that(asyncio.Event().wait) as address:
-        sites.streams.state.held.others = {1: Peer("host:1", address)}
+    async with beside(sites.streams, asyncio.Event().wait):
         await asked(sites.streams, "/api/view?view=overview")
         monkeypatch.setattr(peer_views, "_SECONDS", 10.0)
         began = loop.time()
@@ -248,8 +242,7 @@ async def test_the_bytes_of_all_parts_are_bounded(
     async def answer() -> bytes:
         return b" " * 100_000 + b"{}"
 
-    async with server_that(answer) as address:
-        sites.streams.state.held.others = {1: Peer("host:1", address)}
+    async with beside(sites.streams, answer):
         for find in "abcdef":
             await asked(sites.streams, f"/api/view?view=overview&find={find}")
     kept = [of for of in sites.streams.server._peer_views._asked.values() if of.kept is not None]
@@ -285,15 +278,31 @@ async def test_an_answer_that_is_too_large_costs_its_part(
     async def answer() -> bytes:
         return b" " * (2 << 20)
 
-    async with server_that(answer) as address:
-        sites.streams.state.held.others = {1: Peer("host:1", address)}
+    async with beside(sites.streams, answer):
         view = await asked(sites.streams, "/api/view?view=overview")
     assert view["instances"][0]["why"] == "its answer has more than 1 MB"
 
 
 @contextlib.asynccontextmanager
+async def beside(site: Site, answers: Any) -> AsyncIterator[None]:
+    """Let an instance know, as the other one, a server that answers with what a coroutine function returns."""
+    async with server_that(answers) as address:
+        site.state.held.others = {1: Peer("host:1", address)}
+        yield
+
+
+def set_patience(
+    monkeypatch: pytest.MonkeyPatch, *, first: float, shortly: float, in_all: float
+) -> None:
+    """Set how long views wait for an instance (s)."""
+    monkeypatch.setattr(peer_views, "_FIRST_SECONDS", first)
+    monkeypatch.setattr(peer_views, "_SHORTLY_SECONDS", shortly)
+    monkeypatch.setattr(peer_views, "_SECONDS", in_all)
+
+
+@contextlib.asynccontextmanager
 async def server_that(answers: Any) -> AsyncIterator[str]:
-    """Serve whatever a coroutine function returns; the URL."""
+    """Serve what a coroutine function returns; yields the URL."""
 
     async def handle(_: web.Request) -> web.Response:
         return web.Response(body=await answers())

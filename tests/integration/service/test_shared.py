@@ -11,7 +11,6 @@ import random
 import statistics
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from random import Random
 
@@ -24,12 +23,11 @@ from caughtup.models.durations import counted
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told, lived, silences
 from tests.chaos.leaving import CODES, LEAVING, Leaving, cut_off
+from tests.chaos.rebalancing import PARTITIONS, rebalancing_cluster
 from tests.support.groups.emulated import Rebalancing, name
-from tests.support.kafka.topics import read_topic, words_read
+from tests.support.kafka.topics import read_topic
 from tests.support.service import Service, caughtup, commit, wait_for
 
-#: A multiple of the usual 4, so that emulated groups keep to partitions of their own (see ``name``).
-PARTITIONS = {"offsets.topic.num.partitions": "32"}
 HAND_OVERS = int(os.environ.get("HAND_OVERS", "100"))
 #: A session, and what a machine needs that is busy with other tests.
 TAKEN_OVER_SECONDS, GONE_SECONDS, HEARD_SECONDS = 40.0, 40.0, 40.0
@@ -99,18 +97,12 @@ class Fleet:
 
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
-    seed = random.SystemRandom().randrange(1 << 32)
-    print(f"groups of seed {seed}")
-    with ExitStack() as stack:
-        cluster = stack.enter_context(
-            ChaosCluster(nodes=1, controllers=1, broker_properties=PARTITIONS)
-        )
-        words_read(cluster, 10, 1)
-        rebalancing = stack.enter_context(Rebalancing(cluster, seed, brief=3, long=6))
-        rebalancing.start()
+    with rebalancing_cluster() as (cluster, rebalancing):
         made = Fleet(cluster, rebalancing)
-        stack.callback(made.close)
-        yield made
+        try:
+            yield made
+        finally:
+            made.close()
 
 
 def lose_one(fleet: Fleet, fault: Leaving, *, seed: int) -> dict[str, float]:

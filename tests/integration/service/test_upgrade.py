@@ -7,7 +7,6 @@ It prints for how long a scraper of all instances found nothing of a group.
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -15,19 +14,18 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import pytest
 
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.hand_over import Told
+from tests.chaos.rebalancing import rebalancing_cluster
 from tests.support.groups.emulated import Rebalancing, name
-from tests.support.kafka.topics import words_read
 from tests.support.service import Service, wait_for
 
 UPGRADE_FROM = os.environ.get("UPGRADE_FROM", "bc708e74~1")
 ROOT = Path(__file__).parents[3]
-PARTITIONS = {"offsets.topic.num.partitions": "32"}
 SECONDS = 60.0
 #: A gap that a Prometheus with the usual scrape interval of 15 s does not see.
 GAP_SECONDS = 15.0
@@ -86,29 +84,14 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["env", f"PYTHONPATH={directory}", sys.executable, "-m", "caughtup.agents"]
 
 
-class Scene(NamedTuple):
-    """A cluster, and groups that rebalance all the time."""
-
-    cluster: ChaosCluster
-    rebalancing: Rebalancing
-
-
 @pytest.fixture
-def scene() -> Iterator[Scene]:
-    seed = random.SystemRandom().randrange(1 << 32)
-    print(f"groups of seed {seed}")
-    with ExitStack() as stack:
-        cluster = stack.enter_context(
-            ChaosCluster(nodes=1, controllers=1, broker_properties=PARTITIONS)
-        )
-        words_read(cluster, 10, 1)
-        groups = stack.enter_context(Rebalancing(cluster, seed, brief=3, long=6))
-        groups.start()
-        yield Scene(cluster, groups)
+def scene() -> Iterator[tuple[ChaosCluster, Rebalancing]]:
+    with rebalancing_cluster() as (cluster, rebalancing):
+        yield cluster, rebalancing
 
 
 def test_an_earlier_build_is_replaced_one_by_one_and_put_back(
-    scene: Scene, earlier: list[str]
+    scene: tuple[ChaosCluster, Rebalancing], earlier: list[str]
 ) -> None:
     cluster, rebalancing = scene
     own, groups = name("caughtup"), sorted(rebalancing.groups)

@@ -114,8 +114,8 @@ class _Turn:
 class Rebalancing(ClosedOnExit):
     """Groups that rebalance until it is closed: emulated ones, and one that joins at the brokers.
 
-    Groups of the test's own are to be named by ``name``.     ``brief``: so many rebalance once or twice a second; ``long``: so many whose generations live
-    for the seconds ``lives``. ``began``: every generation, in the order in which they began.
+    Groups of the test's own are to be named by ``name``. ``brief``: so many rebalance once or twice
+    a second; ``long``: so many whose generations live for the seconds ``lives``. ``began``: every generation, in the order in which they began.
     """
 
     def __init__(
