@@ -110,6 +110,7 @@ def lose_one(fleet: Fleet, fault: Leaving, *, seed: int) -> dict[str, float]:
     leaving = fleet.begin(proxied=fault is cut_off)
     fleet.wait_heard()
     theirs = frozenset(fleet.shares()[-1])
+    assert theirs, "groups are spread over the partitions, so that each instance has some"
     since = time.time()
     time.sleep(Random(seed).uniform(0.0, 3.0))
     at = time.time()

@@ -56,6 +56,25 @@ def name(prefix: str, *, emulated: bool = False) -> str:
             return found
 
 
+def offsets_partitions(cluster: EmbeddedCluster) -> int:
+    """Return the number of partitions of ``__consumer_offsets``."""
+    admin = AdminClient(cluster.client_config())
+    return len(admin.list_topics(CONSUMER_OFFSETS).topics[CONSUMER_OFFSETS].partitions)
+
+
+def spread_name(number: int, partitions: int) -> str:
+    """Return a new name of an emulated group; those of consecutive numbers are spread evenly.
+
+    ``partitions``: the number of those of ``__consumer_offsets``, a multiple of the usual 4. With a group
+    for each fourth of them, every instance that shares them has a group.
+    """
+    wanted = _EMULATED + _PARTITIONS * (number % (partitions // _PARTITIONS))
+    while True:
+        found = name("written", emulated=True)
+        if coordinator_partition(found, partitions) == wanted:
+            return found
+
+
 class EmulatedApplication:
     """An application as its group's records tell of it: a test writes them itself."""
 
@@ -63,9 +82,7 @@ class EmulatedApplication:
         self.group = group or f"pair-{uuid.uuid4().hex[:8]}"
         self.generation = 0
         self._cluster = cluster
-        admin = AdminClient(cluster.client_config())
-        partitions = admin.list_topics(CONSUMER_OFFSETS).topics[CONSUMER_OFFSETS].partitions
-        self._partition = coordinator_partition(self.group, len(partitions))
+        self._partition = coordinator_partition(self.group, offsets_partitions(cluster))
 
     def rebalance(self, times: int = 1) -> None:
         """Swap the tasks of two members so many times."""
@@ -115,7 +132,8 @@ class Rebalancing(ClosedOnExit):
     """Groups that rebalance until it is closed: emulated ones, and one that joins at the brokers.
 
     Groups of the test's own are to be named by ``name``. ``brief``: so many rebalance once or twice
-    a second; ``long``: so many whose generations live for the seconds ``lives``. ``began``: every generation, in the order in which they began.
+    a second; ``long``: so many whose generations live for the seconds ``lives``. ``began``: every
+    generation, in the order in which they began.
     """
 
     def __init__(
@@ -131,11 +149,12 @@ class Rebalancing(ClosedOnExit):
         self._random = Random(seed)
         self._played = name("played")
         now = time.monotonic()
+        partitions = offsets_partitions(cluster)
         pauses = [_SHORT_SECONDS] * brief + [lives] * long
         self._turns = [
             # Not all at the same time: one of the long ones every few seconds.
             _Turn(
-                EmulatedApplication(cluster, name("written", emulated=True)),
+                EmulatedApplication(cluster, spread_name(number, partitions)),
                 each,
                 now + number * lives[0] / len(pauses),
             )
