@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryFile
 from typing import Self
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
@@ -123,9 +124,13 @@ def records_flow(cluster: EmbeddedCluster, topics: list[str]) -> Iterator[None]:
     )
     config = cluster.client_config()
     given = json.dumps({"config": config, "topics": [(topic, 4) for topic in topics]})
-    process = subprocess.Popen([sys.executable, "-c", program, given], stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait(60)
+    with TemporaryFile("w+") as said:
+        process = subprocess.Popen([sys.executable, "-c", program, given], stderr=said)
+        try:
+            yield
+        finally:
+            ended = process.poll()
+            process.kill()
+            process.wait(60)
+            said.seek(0)
+            assert ended is None, f"no more records flow, {ended}: {said.read()[-2_000:]}"

@@ -114,7 +114,10 @@ class Stage:
             known = view.get("group", {}).get("members")
             return known == len(owned_by(owners)) == members and len(committed) >= _PARTITIONS
 
-        wait_for(f"{members} members have partitions and commit", there, 90)
+        try:
+            wait_for(f"{members} members have partitions and commit", there, 90)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the service says {self.view()}") from None
         time.sleep(1.5 + self.rng.random())
 
     def named(self, act: Callable[[], object], seconds: float, skip: str = "") -> Named:
