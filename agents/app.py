@@ -28,6 +28,7 @@ from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.memory_watch import MemoryWatch
 from caughtup.agents.offsets.agent import CaughtUp, Changes, ChannelMark, offsets
+from caughtup.agents.offsets.asking import GroupsReader
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.probes.assignors import AssignorsProbe
 from caughtup.agents.process.health import Health
@@ -171,6 +172,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
     log_reader = OffsetsReader(settings, health, changes, shared=is_shared)
+    reads_log = settings.source != "ask"
     state.rebalancing.coordinator_moved_ms = partial(coordinator_moved_ms, log_reader.partitions)
     transactions = TransactionsProbe(
         settings, health, state, publisher.topic(TRANSACTIONS), log_reader.held_offsets
@@ -221,7 +223,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         app.runs(_otlp_exporter(settings.otlp_endpoint, settings, web, health, state))
     app.runs(publisher)
     app.runs(election)
-    app.runs(log_reader)
+    app.runs(log_reader if reads_log else GroupsReader(settings, health, changes, state))
     app.runs(reader)
     app.runs(SecretFiles(settings))
     app.runs(TokenKeeper(settings, health))
@@ -239,7 +241,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(moves)
     app.runs(transactions)
     app.runs(AssignorsProbe(settings, health, state))
-    if settings.rebalance_interval:
+    if settings.rebalance_interval and reads_log:
         wake = partial(wakeups.put, Wakeup.END_OFFSETS)
         app.runs(RebalancesProbe(settings, health, state, log_reader.partitions, wake))
     if settings.lag_interval:

@@ -17,8 +17,8 @@ class Progress:
         self._console = Console(stderr=True)
 
     @contextmanager
-    def task(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Yield a function that adds a number to the completed amount."""
+    def task(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Yield a function that adds a number to the completed amount; the total may be unknown."""
         if not self._console.is_terminal:
             yield lambda _: None
             return
@@ -39,6 +39,6 @@ class NoProgress(Progress):
     """Shows nothing, for programs that use the terminal otherwise."""
 
     @contextmanager
-    def task(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+    def task(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
         """Yield a function that does nothing."""
         yield lambda _: None

@@ -18,7 +18,7 @@ from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.groups import list_groups
+from caughtup.agents.kafka.protocol.described.listed_groups import groups_in_states
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
@@ -139,7 +139,7 @@ class RebalancesProbe(Service):
                 offered = await protocol.offered(broker)
                 if offered.requests.get(Key.LIST_GROUPS, (0, 0))[1] >= _SINCE_VERSION:
                     states = (_JOINING, _SYNCING)
-                    found |= await list_groups(protocol.connections, broker, states)
+                    found |= await groups_in_states(protocol.connections, broker, states)
             except KafkaError as error:
                 self._broker_failed(broker, error)
         now, applications = time.monotonic(), self._state.applications

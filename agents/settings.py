@@ -174,6 +174,18 @@ class Settings(StoreSettings, WatchingSettings):
         "the others stand by. shared: each has the groups of some partitions of "
         "__consumer_offsets.",
     )
+    source: Literal["auto", "log", "ask"] = Field(
+        default="auto",
+        description="Where groups and their commits come from. log: the log of __consumer_offsets, "
+        "which needs READ on it. ask: their coordinators, which needs DESCRIBE only. auto: the log "
+        "if it may be read.",
+    )
+    ask_interval: float = Field(
+        default=10.0,
+        ge=1,
+        le=3_600,
+        description="Seconds in which every group is asked about once, if coordinators are asked.",
+    )
     topic_prefix: str = Field(
         default=DEFAULT_PREFIX,
         description="What the names of the service's own topics begin with.",

@@ -109,7 +109,7 @@ def live(
 async def _measure(cluster: EmbeddedCluster, load: Load, seconds: int) -> Figures:
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers, web_port=0)
     with LoopTurns() as turns, TemporaryDirectory() as scratch:
-        state = await asyncio.to_thread(prepare, settings)
+        settings, state = await asyncio.to_thread(prepare, settings)
         wired = create_app(settings, state, Path(scratch))
         await asyncio.sleep(0)
         await wired.app.start()

@@ -41,6 +41,7 @@ from caughtup.agents.topics.permissions import (
     fence_requirement,
     missing,
     requirements,
+    with_source,
 )
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
@@ -105,7 +106,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield from _checkpoints(settings)
         return
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
-    yield _checked(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
+    yield _source(admin, settings)
     yield _checked("describe the cluster", lambda: _describe_cluster(admin))
     yield _checked("reach the brokers", lambda: _reach_brokers(admin, settings))
     yield _checked("list reassignments", lambda: _list_reassignments(settings))
@@ -163,6 +164,23 @@ def _instances(settings: Settings) -> str:
     if len(found.active) > 1:
         return f"{', '.join(found.active)} share the groups{standby}"
     return f"{', '.join(found.active) or 'none'} is active{standby}"
+
+
+def _source(admin: AdminClient, settings: Settings) -> Finding:
+    """Tell where groups come from, which is no failure if they have to be asked about."""
+    try:
+        source = with_source(admin, settings).source
+    except (KafkaException, KafkaError, UserError) as error:
+        return Finding("source", False, str(error) or type(error).__name__)
+    if source == "log":
+        return _checked(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
+    why = "as set" if settings.source == "ask" else f"{CONSUMER_OFFSETS} may not be read"
+    return Finding(
+        "source",
+        True,
+        f"coordinators are asked about every group in {settings.ask_interval:g} s ({why}): commits "
+        "are up to that old, stalled looks like stopped, and leaders' decisions may not be comparable",
+    )
 
 
 def _readable_offsets(admin: AdminClient, settings: Settings) -> str:

@@ -22,7 +22,7 @@ from caughtup.agents.cli.options import (
 from caughtup.agents.cli.text_tables import Output, lines, printable
 from caughtup.agents.columns import CONFIG_COLUMNS, cells
 from caughtup.agents.configuration.text import toml_value
-from caughtup.agents.looks import read_snapshot
+from caughtup.agents.looks.cluster import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.learning.probing_interval import PROBING
 from caughtup.models.parameters import NON_OVERLAP_COST, TAGS, TRAFFIC_COST

@@ -28,10 +28,11 @@ from caughtup.agents.process.turns import collect_seldom, switch_often, use_few_
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import describe_topics
 from caughtup.agents.topics.definitions import create_topics
-from caughtup.agents.topics.permissions import missing, requirements
+from caughtup.agents.topics.permissions import missing, requirements, with_source
 from caughtup.agents.web.addresses import authority
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ def run(
             collect_seldom()
             switch_often()
             use_few_arenas()
-            asyncio.run(serve(settings, prepare(settings), supervisor))
+            asyncio.run(serve(*prepare(settings), supervisor))
         except click.ClickException:
             raise
         except Exception as error:
@@ -88,18 +89,21 @@ def run(
             raise UserError(f"the service broke: {describe(error)}") from None
 
 
-def prepare(settings: Settings) -> ClusterState:
-    """Connect, and create what is missing. Raises UserError."""
+def prepare(settings: Settings) -> tuple[Settings, ClusterState]:
+    """Connect, and create what is missing; return the settings with the source. Raises UserError."""
     admin, cluster = connect(settings, keep_trying=True)
     try:
+        settings = with_source(admin, settings)
         described = describe_topics(admin, settings)
     except KafkaException as error:
         raise unreachable(settings, error.args[0]) from None
+    except KafkaError as error:
+        raise UserError(f"cannot ask about {CONSUMER_OFFSETS}: {error!r}") from None
     create_topics(settings, [*described.missing, *described.hidden])
     require_permissions(admin, settings)
     state = ClusterState(cluster, settings.parameters(), Watching(settings.watching()))
     FaultLog().attach(state)
-    return state
+    return settings, state
 
 
 def require_permissions(admin: AdminClient, settings: Settings) -> None:

@@ -23,7 +23,7 @@ from caughtup.agents.cli.text_tables import Output, escape_unencodable, lines, p
 from caughtup.agents.cli.text_tables import watch as repeat
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import TRANSACTION_COLUMNS, cells
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.models.records.transactions import OpenTransaction
 

@@ -20,7 +20,7 @@ from caughtup.agents.cli.options import (
 )
 from caughtup.agents.cli.text_tables import escape_unencodable, printable
 from caughtup.agents.clock import now_ms
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.models.durations import counted

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import faust
@@ -39,7 +40,8 @@ class Changes(NamedTuple):
     """A batch of changes with its classic groups and Connect generations decoded, by group.
 
     ``decisions`` has the generations of consumers, decided again. ``past``: whether the records are
-    from before the service started; more such batches may follow.
+    from before the service started; more such batches may follow. ``asked``: when each group was asked
+    about (ms), if the changes are answers of coordinators.
     """
 
     batch: Batch
@@ -47,13 +49,16 @@ class Changes(NamedTuple):
     connect: Mapping[str, ReadGeneration]
     decisions: Mapping[str, ReadDecision]
     past: bool = False
+    asked: Mapping[str, int] = MappingProxyType({})
 
     @classmethod
-    def of(cls, batch: Batch, *, past: bool = False) -> Changes:
+    def of(
+        cls, batch: Batch, *, past: bool = False, asked: Mapping[str, int] = MappingProxyType({})
+    ) -> Changes:
         """Decode the groups of a batch, and decide them again, which takes long for large groups."""
         connect = read_connect_groups(batch.groups)
         decisions = {} if past else compare_classic_groups(batch.groups)
-        return cls(batch, read_classic_groups(batch.groups), connect, decisions, past)
+        return cls(batch, read_classic_groups(batch.groups), connect, decisions, past, asked)
 
 
 def decode_past(records: FramedRecords) -> list[Changes]:
@@ -109,6 +114,7 @@ def offsets(
                 past=change.past,
                 decisions=change.decisions,
             )
+            state.asked_ms.update(change.asked)
             if batch.groups and health.standby is not None:
                 state.applications.log_read_to_end()  # the active instance decides them
             for sample in batch.samples:

@@ -10,8 +10,8 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.protocol.assignors import next_assignor
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.described.assignors import next_assignor
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.state.cluster import ClusterState

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
+from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
@@ -24,6 +25,8 @@ _TIMEOUT_SECONDS = 10.0
 #: A busy cluster that was just started can take more than 10 s for the first answer.
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
+#: How long after a first question about a group Kafka may take to create __consumer_offsets.
+_CREATION_SECONDS = 3.0
 _TOPIC_NOT_YET = (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT)
 
 
@@ -44,11 +47,52 @@ READ_OFFSETS = Requirement("topic", CONSUMER_OFFSETS, (AclOperation.READ,))
 
 def requirements(settings: Settings) -> Iterator[Requirement]:
     """Yield the operations that ``caughtup run`` needs once its topics exist."""
-    yield READ_OFFSETS
+    if settings.source == "log":
+        yield READ_OFFSETS
     yield Requirement("group", settings.application_id, (AclOperation.READ,))
     for own in SERVICE_TOPICS:
         operations = (AclOperation.READ, *((AclOperation.WRITE,) if own.written else ()))
         yield Requirement("topic", topic_name(settings, own.name), operations)
+
+
+def with_source(admin: AdminClient, settings: Settings) -> Settings:
+    """Return the settings with ``log`` or ``ask`` for ``auto``: the log if it may be read.
+
+    Raises UserError if groups are to be shared without the log, and KafkaException or aiokafka's
+    KafkaError when the cluster does not answer.
+    """
+    source = settings.source
+    if source == "auto":
+        is_readable = _is_there(admin, settings) and missing(admin, settings, READ_OFFSETS) is None
+        source = "log" if is_readable else "ask"
+    if source == "ask" and settings.workers == "shared":
+        raise UserError(f"workers = shared needs {READ_OFFSETS}: without it, set workers to active")
+    return settings.model_copy(update={"source": source})
+
+
+def _is_there(admin: AdminClient, settings: Settings) -> bool:
+    """Return whether the cluster has ``__consumer_offsets``.
+
+    Kafka creates it when it is first asked about a group; some other implementations have none.
+    """
+    deadline = None
+    while True:
+        described = admin.describe_topics(
+            TopicCollection([CONSUMER_OFFSETS]), request_timeout=_TIMEOUT_SECONDS
+        )[CONSUMER_OFFSETS]
+        try:
+            result_of(described)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return True  # hidden or not, it exists
+        else:
+            return True
+        if deadline is None:
+            asyncio.run(_of_group(settings, settings.application_id))
+            deadline = time.monotonic() + _CREATION_SECONDS
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_RETRY_SECONDS)
 
 
 def fence_requirement(settings: Settings) -> Requirement:

@@ -122,7 +122,7 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figures]
     figures: list[Figures] = []
     with LoopTurns() as turns, TemporaryDirectory() as scratch:
         for run in ("", "after a restart: "):
-            state = await asyncio.to_thread(prepare, settings)
+            settings, state = await asyncio.to_thread(prepare, settings)
             measured = _Measured(turns, figures, state)
             wired = create_app(settings, state, Path(scratch))
             await asyncio.sleep(0)

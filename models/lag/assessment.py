@@ -40,7 +40,7 @@ from caughtup.models.lag.lagging import (
     partitions_with_lag,
     partitions_without_commit,
 )
-from caughtup.models.lag.unread import UNREAD_MOMENTS_MS, unless_unread
+from caughtup.models.lag.unread import UNREAD_ALLOWED_MS, UNREAD_MOMENTS_MS, unless_unread
 from caughtup.models.lag.verdict import (
     GroupVerdict,
     Verdict,
@@ -95,6 +95,8 @@ class Assessments:
     """
 
     def __init__(self) -> None:
+        #: For how long commits may be unread before no group is blamed for missing ones (ms).
+        self.unread_allowed_ms = UNREAD_ALLOWED_MS
         self.verdicts: dict[str, GroupVerdict] = {}
         self._behind: dict[str, dict[TopicPartition, Kept]] = {}
         self._failed: set[str] = set()
@@ -117,12 +119,13 @@ class Assessments:
         now_ms: int,
         read_ms: int | None = None,
         holders: Mapping[TopicPartition, OpenTransaction] = NO_HOLDERS,
+        hides_repeats: bool = False,
     ) -> Iterator[object]:
         """Assess one group in steps of many partitions without lag, or one with lag.
 
         ``read_ms`` is when ``__consumer_offsets`` was last read to its end, None for just now: long
         after that, no group is said not to commit. ``holders`` are the transactions that hold back
-        the last stable offset of a partition. The caller may do other work between two steps;
+        the last stable offset of a partition. ``hides_repeats``: as in ``LagFigures``. The caller may do other work between two steps;
         changes made meanwhile may or may not count. The group's verdict is set after the last step.
         """
         unread_ms = 0 if read_ms is None else now_ms - read_ms
@@ -195,8 +198,11 @@ class Assessments:
                 since.get(partition, 0),
                 holders.get(partition),
                 reads_uncommitted,
+                hides_repeats,
             )
-            verdict = unless_unread(partition_verdict(figures), figures, unread_ms)
+            verdict = unless_unread(
+                partition_verdict(figures), figures, unread_ms, self.unread_allowed_ms
+            )
             kept = kept_of(verdict, figures, known, history, now_ms, on_others=on_others)
             behind[partition] = kept
             depends |= kept[DEPENDS]

@@ -92,6 +92,7 @@ class LagFigures(NamedTuple):
     has been assigned to the group. ``held_seconds``: the least time for which an open transaction
     has held back the last stable offset where it is, with records behind it; ``holder``: that
     transaction. ``reads_uncommitted``: whether the group was seen beyond a last stable offset.
+    ``hides_repeats``: whether a commit that repeats its offset is not seen.
     """
 
     lag: PartitionLag
@@ -114,6 +115,7 @@ class LagFigures(NamedTuple):
     held_seconds: float | None
     holder: OpenTransaction | None
     reads_uncommitted: bool
+    hides_repeats: bool = False
 
 
 def lag_figures(
@@ -125,6 +127,7 @@ def lag_figures(
     assigned_ms: int = 0,
     holder: OpenTransaction | None = None,
     reads_uncommitted: bool = False,
+    hides_repeats: bool = False,
 ) -> LagFigures:
     """Return the figures of a group on one partition at ``now_ms``; without commits, they are None.
 
@@ -180,6 +183,7 @@ def lag_figures(
         held_seconds=None if held_ms is None else _since(held_ms, now_ms),
         holder=holder,
         reads_uncommitted=reads_uncommitted,
+        hides_repeats=hides_repeats,
     )
 
 

@@ -13,10 +13,12 @@ UNREAD_ALLOWED_MS = 30_000
 _BY_MISSING_COMMITS = frozenset({"slow", "diverging", "stalled", "stopped"})
 
 
-def unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verdict:
+def unless_unread(
+    verdict: Verdict, figures: LagFigures, unread_ms: int, allowed_ms: int = UNREAD_ALLOWED_MS
+) -> Verdict:
     """Return the verdict, or ``unknown`` if commits that weren't read yet could change it.
 
-    Until ``UNREAD_ALLOWED_MS``, a verdict stays that would hold at the time of the last read.
+    Until ``allowed_ms``, a verdict stays that would hold at the time of the last read.
     """
     if unread_ms <= UNREAD_MOMENTS_MS or verdict.verdict not in _BY_MISSING_COMMITS:
         return verdict
@@ -25,7 +27,7 @@ def unless_unread(verdict: Verdict, figures: LagFigures, unread_ms: int) -> Verd
         held = figures.unmoved_seconds
     if verdict.verdict == "stopped" and figures.silent_seconds is not None:
         held = min(held, figures.silent_seconds)
-    if unread_ms <= UNREAD_ALLOWED_MS and held - unread > figures.allowed_seconds:
+    if unread_ms <= allowed_ms and held - unread > figures.allowed_seconds:
         return verdict
     reason = f"the service has read no commits for {unread:.0f} s, so this may not hold"
     return Verdict("unknown", f"{reason}: {verdict.reason}", verdict.behind_seconds)

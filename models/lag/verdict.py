@@ -31,7 +31,8 @@ slow        behind, but the lag doesn't grow
 A group's verdict is that of its worst partition, in the order of ``models/verdicts.py``. Kafka's
 ``max.poll.interval.ms`` replaces the interval of a group of which only one commit is known. While
 the reader is late, ``unread.unless_unread`` replaces verdicts that follow from missing commits
-with ``unknown``.
+with ``unknown``. Where coordinators are asked instead of their log read, ``stalled`` is not told from
+``stopped``: an answer doesn't show that an offset was committed again.
 """
 
 from __future__ import annotations
@@ -248,7 +249,14 @@ def _without_step(figures: LagFigures) -> _Judged:
         return "unknown", reason, unmoved
     silent = figures.silent_seconds or 0.0
     if silent > figures.allowed_seconds:
-        reason = f"{_to_read(lag)} and no commit for {_GROWS}, {_usual_interval(figures)}"
+        usual = _usual_interval(figures)
+        if figures.hides_repeats:
+            reason = (
+                f"{_to_read(lag)} and its commit has stood still for {_GROWS}, {usual}; whether it "
+                "commits the same offset again and again is not known by asking"
+            )
+        else:
+            reason = f"{_to_read(lag)} and no commit for {_GROWS}, {usual}"
         return "stopped", reason, silent
     reason = (
         f"{_to_read(lag)}, and for {_GROWS} it has committed "

@@ -102,6 +102,8 @@ class ClusterState:
         self.connect = ConnectClusters()
         self.spark = SparkQueries()
         self.transactions = TransactionTable()
+        #: When each group was last asked about (ms), if coordinators are asked instead of their log read.
+        self.asked_ms: dict[str, int] = {}
         self.assessments = Assessments()
         self.recent = Recent()
         self.topic_changes = TopicChanges()
@@ -307,11 +309,13 @@ class ClusterState:
         """Assess a group and its copies again, a step at a time.
 
         ``read_ms`` as in ``Assessments.assess``; for a Spark query it is the time of its
-        checkpoint's look. The caller may do other work between two steps. A group whose assessment
+        checkpoint's look, for a group that is asked about that of the last answer. The caller may do other work between two steps. A group whose assessment
         fails is unknown, and its copies aren't watched.
         """
         if (query := self.spark.queries.get(group)) is not None:
             read_ms = query.looked_ms
+        elif group in self.asked_ms:
+            read_ms = self.asked_ms[group]
         with self.faults.isolated(
             "assessment", group, now_ms, lambda error: self.assessments.fail(group, error)
         ):
@@ -324,6 +328,7 @@ class ClusterState:
                 now_ms,
                 read_ms,
                 self.transactions.holders,
+                group in self.asked_ms,
             )
         with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.forget(group)):
             yield from self.watch_copies(group, now_ms)
@@ -361,6 +366,8 @@ class ClusterState:
 
     def forget_all_but(self, groups: set[str]) -> None:
         """Remove the assessments of all other groups."""
+        for group in self.asked_ms.keys() - groups:
+            del self.asked_ms[group]
         self.assessments.keep_only(groups)
         self.watches.keep_only(groups)
         self.rebalances.keep_only(groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
 from caughtup.demo.cluster.cluster import EmbeddedCluster

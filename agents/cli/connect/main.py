@@ -31,7 +31,7 @@ from caughtup.agents.columns import (
     Column,
     cells,
 )
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.agents.units import seconds_since, seconds_until
 from caughtup.models.shown.connect import connect_lines

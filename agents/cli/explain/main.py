@@ -22,7 +22,7 @@ from caughtup.agents.cli.options import (
     service_options,
     settings_of,
 )
-from caughtup.agents.looks import read_snapshot
+from caughtup.agents.looks.cluster import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.assignment.explanation import lag_clause
 from caughtup.models.decisions.exact.comparison import ASSIGNOR

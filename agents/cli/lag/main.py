@@ -41,7 +41,7 @@ from caughtup.agents.columns import (
     Column,
     cells,
 )
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.models.records.lag_lines import CopyLine, PartitionLine
 from caughtup.models.shown.lag import Line
 from caughtup.models.verdicts import LAG

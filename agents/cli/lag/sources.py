@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Protocol
 
 from caughtup.agents.cli.service_client import ServiceClient
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.progress import Progress
 from caughtup.models.records.config_lines import ConfigLine
 from caughtup.models.records.fields import changed

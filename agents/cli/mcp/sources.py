@@ -15,7 +15,7 @@ from caughtup.agents.cli.service_answers import PartitionAnswer
 from caughtup.agents.cli.service_client import ServiceClient
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import NotThereError
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
 from caughtup.models.records.fields import or_none

@@ -33,7 +33,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import connect
 from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.looks import ReassignmentView
+from caughtup.agents.looks.reassignments import ReassignmentView
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress

@@ -13,7 +13,7 @@ import click
 from caughtup.agents.cli.options import NOTHING_MATCHED, Connection, settings_of
 from caughtup.agents.cli.strict_json import decode
 from caughtup.agents.clock import now_ms
-from caughtup.agents.looks import read_snapshot
+from caughtup.agents.looks.cluster import read_snapshot
 from caughtup.agents.progress import Progress
 from caughtup.models.assignment.compact import CompactScenario, read_compact
 from caughtup.models.assignment.configs import read_configs

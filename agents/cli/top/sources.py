@@ -11,7 +11,7 @@ import msgspec
 
 from caughtup.agents.cli.service_client import ServiceClient
 from caughtup.agents.clock import now_ms
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_at_once
 from caughtup.agents.progress import NoProgress

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from aiokafka.errors import (
@@ -25,7 +25,7 @@ from caughtup.agents.kafka.protocol import requests
 from caughtup.agents.kafka.protocol.brokers import BrokerConnections
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode_now
-from caughtup.models.wire.reader import FlexibleReader, Reader
+from caughtup.models.wire.reader import Reader
 
 _T = TypeVar("_T")
 _INT32 = struct.Struct(">i")
@@ -126,39 +126,6 @@ async def once_coordinated(ask: Callable[[], Awaitable[_T]]) -> _T:
             if time.monotonic() > deadline:
                 raise
         await asyncio.sleep(_RETRY_SECONDS)
-
-
-async def list_groups(
-    connections: BrokerConnections, broker: int, states: Iterable[str]
-) -> dict[str, str]:
-    """Return the state of each group in one of some states that a broker coordinates.
-
-    Left out are those that we may not describe, unless we may describe the cluster. Raises
-    KafkaError.
-    """
-    data = await connections.ask(broker, requests.list_groups_call(states))
-    code, found = decode_now(decode_listed_groups, data)
-    raise_for(code)
-    return found
-
-
-def decode_listed_groups(data: bytes) -> tuple[int, dict[str, str]]:
-    """Decode the answer to ListGroups v4: an error code, and each group's state.
-
-    Raises DecodeError.
-    """
-    reader = FlexibleReader(data)
-    reader.int32()  # throttle time
-    code = reader.int16()
-    found: dict[str, str] = {}
-    for _ in range(reader.array_length(4)):
-        group = reader.string()
-        reader.string()  # protocol type
-        found[group] = reader.string()
-        reader.tagged_fields()
-    reader.tagged_fields()
-    reader.expect_end()
-    return code, found
 
 
 def decode_coordinator(data: bytes) -> Coordinator:

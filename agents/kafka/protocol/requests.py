@@ -43,6 +43,7 @@ class Key(IntEnum):
     LIST_OFFSETS = 2
     METADATA = 3
     LEADER_AND_ISR = 4
+    OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
     JOIN_GROUP = 11
     HEARTBEAT = 12
@@ -246,23 +247,11 @@ def describe_group_call(group: str) -> Call:
     return Call(Key.DESCRIBE_GROUPS, 3, False, body)
 
 
-def describe_consumer_group_call(group: str) -> Call:
-    """Ask a coordinator to describe a group on the protocol of KIP-848. Since 4.0."""
-    body = flexible_array([flexible_string(group)]) + b"\0" + _NO_TAGS  # no operations
-    return Call(Key.CONSUMER_GROUP_DESCRIBE, 0, True, body)
-
-
 def describe_streams_group_call(group: str) -> Call:
     """Ask a coordinator to describe a streams group, with its assignor (KIP-1357). Since 4.4."""
     # Neither operations nor the topology's description.
     body = flexible_array([flexible_string(group)]) + b"\0" + b"\0" + _NO_TAGS
     return Call(Key.STREAMS_GROUP_DESCRIBE, 1, True, body)
-
-
-def list_groups_call(states: Iterable[str]) -> Call:
-    """Ask a broker for the groups in some states that it coordinates (KIP-518). Since 2.6."""
-    body = flexible_array(map(flexible_string, states)) + _NO_TAGS
-    return Call(Key.LIST_GROUPS, 4, True, body)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from confluent_kafka import Producer
 
-from caughtup.agents.looks import ClusterLooks
+from caughtup.agents.looks.cluster import ClusterLooks
 from caughtup.agents.progress import NoProgress
 from caughtup.agents.settings import Settings
 from caughtup.demo.apps.restore_listener import RestoredCopy

@@ -11,15 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caughtup.agents.kafka.protocol import requests
-from caughtup.agents.kafka.protocol.assignors import decode_consumer_group, decode_streams_group
+from caughtup.agents.kafka.protocol.described.assignors import (
+    decode_consumer_group,
+    decode_streams_group,
+)
+from caughtup.agents.kafka.protocol.described.calls import describe_groups_call
 from caughtup.agents.kafka.protocol.groups import (
     Coordinator,
     DescribedGroup,
     DescribedMember,
     decode_coordinator,
     decode_described_group,
-    decode_listed_groups,
 )
+from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.models.errors import DecodeError
 from tests.models.wire.strategies import thorough
 from tests.oracle.protocol.messages import Messages
@@ -82,20 +86,6 @@ def test_who_is_in_a_group_and_what_we_may_do_with_it(
 
 
 @thorough
-@given(code=INT16, groups=st.dictionaries(TEXTS, TEXTS, max_size=4))
-def test_which_groups_are_in_which_state(
-    messages: Messages, code: int, groups: dict[str, str]
-) -> None:
-    listed = [
-        {"groupId": group, "protocolType": "consumer", "groupState": state}
-        for group, state in groups.items()
-    ]
-    answer = {"throttleTimeMs": 0, "errorCode": code, "groups": listed}
-    raw = messages.write(requests.list_groups_call(()), answer)
-    assert decode_listed_groups(raw) == (code, groups)
-
-
-@thorough
 @given(code=INT16, message=st.none() | TEXTS, texts=st.tuples(TEXTS, TEXTS, TEXTS))
 def test_by_which_assignor_a_coordinator_assigns_next(
     messages: Messages, code: int, message: str | None, texts: tuple[str, ...]
@@ -119,7 +109,8 @@ def test_by_which_assignor_a_coordinator_assigns_next(
         "authorizedOperations": 0,
     }
     raw = messages.write(
-        requests.describe_consumer_group_call("orders"), {"throttleTimeMs": 0, "groups": [group]}
+        describe_groups_call(["orders"], Key.CONSUMER_GROUP_DESCRIBE, 0),
+        {"throttleTimeMs": 0, "groups": [group]},
     )
     assert decode_consumer_group(raw) == (code, texts[2])
 
@@ -129,7 +120,6 @@ def test_by_which_assignor_a_coordinator_assigns_next(
     [
         decode_coordinator,
         decode_described_group,
-        decode_listed_groups,
         decode_consumer_group,
         decode_streams_group,
     ],

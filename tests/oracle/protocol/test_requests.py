@@ -9,7 +9,8 @@ import pytest
 from caughtup.agents.kafka.protocol import requests, transactions
 from caughtup.agents.kafka.protocol.cluster_answers import release
 from caughtup.agents.kafka.protocol.connection import EncodedRequest
-from caughtup.agents.kafka.protocol.requests import ResourceType
+from caughtup.agents.kafka.protocol.described import calls
+from caughtup.agents.kafka.protocol.requests import Key, ResourceType
 from caughtup.models.ids import TopicPartition
 from tests.oracle.protocol.messages import Messages
 
@@ -94,8 +95,35 @@ CALLS = {
         {"groups": ["orders"], "includeAuthorizedOperations": True},
     ),
     "list groups": (
-        requests.list_groups_call(["PreparingRebalance", "CompletingRebalance"]),
+        calls.list_groups_call(4, ["PreparingRebalance", "CompletingRebalance"]),
         {"statesFilter": ["PreparingRebalance", "CompletingRebalance"]},
+    ),
+    "list groups of all types": (
+        calls.list_groups_call(5),
+        {"statesFilter": [], "typesFilter": []},
+    ),
+    "describe classic groups": (
+        calls.describe_groups_call(["orders", "ä"], Key.DESCRIBE_GROUPS, 5),
+        {"groups": ["orders", "ä"], "includeAuthorizedOperations": False},
+    ),
+    "describe consumer groups": (
+        calls.describe_groups_call(["orders", "ä"], Key.CONSUMER_GROUP_DESCRIBE, 1),
+        {"groupIds": ["orders", "ä"], "includeAuthorizedOperations": False},
+    ),
+    "describe streams groups": (
+        calls.describe_groups_call(["orders", "ä"], Key.STREAMS_GROUP_DESCRIBE, 0),
+        {"groupIds": ["orders", "ä"], "includeAuthorizedOperations": False},
+    ),
+    "fetch the offsets of many groups": (
+        calls.offset_fetch_call(["orders", "ä"], 8),
+        {
+            "groups": [{"groupId": "orders", "topics": None}, {"groupId": "ä", "topics": None}],
+            "requireStable": False,
+        },
+    ),
+    "fetch the offsets of a group": (
+        calls.offset_fetch_call(["orders"], 5),
+        {"groupId": "orders", "topics": None},
     ),
     "replica log ends": (
         requests.list_offsets_call(ORDERS, replica=requests.DEBUGGING_REPLICA),

@@ -30,7 +30,7 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import held_offsets
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.looks import ReassignmentView
+from caughtup.agents.looks.reassignments import ReassignmentView
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
 from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.probes.transactions import (

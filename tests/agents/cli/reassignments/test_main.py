@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from caughtup.agents import looks
 from caughtup.agents.cli.reassignments import main as command
 from caughtup.agents.cli.reassignments.main import rendered
-from caughtup.agents.looks import ReassignmentView
+from caughtup.agents.looks import reassignments as looks
+from caughtup.agents.looks.reassignments import ReassignmentView
 from caughtup.agents.main import main
 from caughtup.agents.probes.reassignments import ReassignmentRound
 from caughtup.models.records.fields import changed

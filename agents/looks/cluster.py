@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
 from aiokafka.errors import (
     KafkaError,
-    LeaderNotAvailableError,
-    NotLeaderForPartitionError,
-    TopicAuthorizationFailedError,
 )
 from confluent_kafka import KafkaException
 
@@ -25,13 +22,13 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import first_contact
 from caughtup.agents.kafka.clients import WEDGED_SECONDS
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.offset_log import OffsetLog
-from caughtup.agents.kafka.partition_leaders import LogPartition, held_offsets
+from caughtup.agents.kafka.partition_leaders import held_offsets
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.looks.groups import GroupsLook
+from caughtup.agents.looks.reassignments import ReassignmentObservations
 from caughtup.agents.probes import assignors
 from caughtup.agents.probes.end_offsets import EndOffsetObserver
-from caughtup.agents.probes.reassignments import ReassignmentObserver, ReassignmentRound
 from caughtup.agents.probes.transactions import (
     MOST_PARTITIONS,
     NONE_HELD,
@@ -40,9 +37,9 @@ from caughtup.agents.probes.transactions import (
 )
 from caughtup.agents.process.fault_log import FaultLog
 from caughtup.agents.progress import Progress
-from caughtup.agents.reassignments.agent import apply_record as apply_reassignment
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applying import AppliedTopic
+from caughtup.agents.topics.permissions import with_source
 from caughtup.agents.topics.read_to_end import read_if_allowed
 from caughtup.agents.topics.reports import (
     application_states,
@@ -55,11 +52,6 @@ from caughtup.models.connect_clusters.table import PATIENCE_MS
 from caughtup.models.decisions.life import LEADER_STATE_WAIT_MS
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
-from caughtup.models.polls.batch import Batch, decode_records, in_parts
-from caughtup.models.polls.generations import split_generations
-from caughtup.models.polls.records import FramedRecords
-from caughtup.models.records.fields import changed
-from caughtup.models.records.reassignment_lines import Line, Reassignment
 from caughtup.models.records.transactions import OpenTransaction
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.state.spark_looks import apply_looks
@@ -69,9 +61,6 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 #: How long a look waits for the topics of Connect's worker clusters.
 _CONNECT_SECONDS = 60.0
-#: For this long (ms) after the service's last observation, its observations count as the
-#: reassignment's past; later, it may have ended, and another one of the same partition begun.
-_PAST_MS = 120_000
 #: The own topics that a look begins with.
 _OWN_TOPICS: tuple[AppliedTopic[Any], ...] = (
     recommendations,
@@ -81,11 +70,6 @@ _OWN_TOPICS: tuple[AppliedTopic[Any], ...] = (
     task_positions,
     end_offsets,
 )
-#: The most records applied at once, so that each group is seen at least that often.
-_POLL_RECORDS = 10_000
-#: Without an answer the cluster is out of reach.
-_PATIENCE_SECONDS = 30.0
-_RETRY_SECONDS = 0.1
 
 
 def read_snapshot(
@@ -119,8 +103,12 @@ class ClusterLooks:
         self._settings = settings
         self._groups = frozenset(groups)
         self._connect = connect
-        self._reassignments = _ReassignmentObservations(settings) if reassignments else None
+        self._reassignments = ReassignmentObservations(settings) if reassignments else None
         admin, cluster = first_contact.connect(settings)
+        try:
+            self._settings = settings = with_source(admin, settings)
+        except (KafkaException, KafkaError) as error:
+            raise UserError(f"cannot ask about {CONSUMER_OFFSETS}: {error}") from None
         watching = Watching(settings.watching(), groups)
         self._state = ClusterState(cluster, settings.parameters(), watching)
         FaultLog().attach(self._state)
@@ -129,7 +117,7 @@ class ClusterLooks:
         )
         self._ends = EndOffsetObserver(settings, self._state, lambda: admin)
         self._connect_topics: ConnectTopics | None = None
-        self._partitions: dict[int, LogPartition] = {}
+        self._group_look = GroupsLook(settings, self._state, self._groups, every_generation=connect)
         self._has_looked = False
 
     def look(self, progress: Progress) -> ClusterState:
@@ -138,7 +126,7 @@ class ClusterLooks:
         if not self._has_looked:
             self._has_looked = True
             self._read_own_topics(progress)
-        self._read_groups(progress)
+        self._group_look.read(progress)
         for _ in apply_looks(
             state, self._checkpoints.look(state.spark.known(), now_ms()), now_ms()
         ):
@@ -187,7 +175,7 @@ class ClusterLooks:
         """Ask who holds back last stable offsets; what can't be asked is missing, and no error."""
         state, now = self._state, now_ms()
         ends, left_out = held_partitions(state.ends, now, MOST_PARTITIONS)
-        ends |= held_offsets(self._partitions, now)
+        ends |= held_offsets(self._group_look.partitions, now)
         found, missing = asyncio.run(_ask_for_holders(self._settings, ends)) if ends else NONE_HELD
         left_out += missing.partitions
         state.transactions.apply(found, now, Missing(missing.reasons, left_out))
@@ -217,54 +205,6 @@ class ClusterLooks:
         # Waiting would not bring a missing configuration.
         decide_due(state, now_ms() + PATIENCE_MS)
 
-    def _read_groups(self, progress: Progress) -> None:
-        try:
-            asyncio.run(self._read_offsets(progress))
-        except TopicAuthorizationFailedError as error:
-            raise UserError(
-                f"cannot read {CONSUMER_OFFSETS} ({error}): allow READ on the topic; "
-                "`caughtup check` names all that is missing"
-            ) from None
-        except (KafkaError, TimeoutError) as error:
-            raise first_contact.unreachable(self._settings, None) from error
-
-    async def _read_offsets(self, progress: Progress) -> None:
-        """Read the records since the last snapshot, up to the present end of the log."""
-        limit = asyncio.timeout(_PATIENCE_SECONDS)
-        async with limit, OffsetLog(self._settings, self._partitions) as offset_log:
-            await _open(offset_log)
-            left = offset_log.unread_at_open()
-            with progress.task(f"reading {CONSUMER_OFFSETS}", left) as advance:
-
-                async def take(batches: list[Batch], _: int) -> None:
-                    nonlocal left
-                    limit.reschedule(asyncio.get_running_loop().time() + _PATIENCE_SECONDS)
-                    for batch in batches:
-                        self._state.apply_batch(batch, now_ms(), compared=self._groups)
-                    before, left = left, offset_log.unread_at_open()
-                    advance(before - left)
-
-                await offset_log.read_to_open_end(self._decode, take)
-
-    def _decode(self, records: FramedRecords) -> list[Batch]:
-        if self._connect or self._groups:
-            groups = None if self._connect else self._groups
-            parts = split_generations(records, _POLL_RECORDS, groups)
-        else:
-            parts = in_parts(records, _POLL_RECORDS)
-        return [decode_records(part) for part in parts]
-
-
-async def _open(offset_log: OffsetLog) -> None:
-    """Open a log; retry while a partition's leader changes, as it does on a new topic."""
-    while True:
-        try:
-            await offset_log.open()
-        except (LeaderNotAvailableError, NotLeaderForPartitionError):
-            await asyncio.sleep(_RETRY_SECONDS)
-        else:
-            return
-
 
 async def _ask_for_holders(
     settings: Settings, ends: Mapping[TopicPartition, EndOffsets]
@@ -274,97 +214,3 @@ async def _ask_for_holders(
             return await TransactionObserver(protocol).observe(ends)
     except KafkaError as error:
         return [], Missing((f"transactions: {explain_failure(error)}",), len(ends))
-
-
-class ReassignmentView:
-    """Applies rounds of observations, and describes each reassignment."""
-
-    def __init__(self, state: ClusterState) -> None:
-        """``state`` gets the observations."""
-        self._state = state
-        self._aged: frozenset[TopicPartition] = frozenset()
-
-    def apply_records(
-        self, records: Iterable[tuple[bytes | None, bytes | None]], at_ms: int | None = None
-    ) -> None:
-        """Apply the records of caughtup-reassignments, as a service wrote them."""
-        for key, value in records:
-            apply_reassignment(self._state, key, value)
-        tracker = self._state.reassignments
-        now = now_ms() if at_ms is None else at_ms
-        for partition, tracked in list(tracker.ongoing.items()):
-            if now - tracked.latest.as_of_ms > _PAST_MS:
-                del tracker.ongoing[partition]
-        tracker.ended.clear()
-        self._aged = frozenset(tracker.ongoing)
-
-    def take(self, found: ReassignmentRound) -> None:
-        """Apply a round's observations; if it could list, a reassignment that it doesn't list has ended."""
-        tracker = self._state.reassignments
-        tracker.apply_cluster(found.cluster)
-        if not found.listed:
-            return
-        for observation in found.ongoing:
-            tracker.apply(observation)
-        for partition in tracker.ongoing.keys() - {
-            observation.topic_partition for observation in found.ongoing
-        }:
-            del tracker.ongoing[partition]
-        self._aged &= tracker.ongoing.keys()
-
-    def assess(self, budget_seconds: float | None = None) -> None:
-        """Assess every reassignment, as of now."""
-        watch = self._state.reassignment_watch
-        for _ in watch.assess(self._state.reassignments, now_ms(), budget_seconds):
-            pass
-
-    def lines(self) -> list[Line]:
-        """Describe all reassignments, those that need help first, and orphaned throttles.
-
-        A command that never saw a reassignment before does not know since when it has been ongoing.
-        """
-        found = self._state.reassignment_watch.lines(self._state.reassignments, now_ms())
-        return [
-            changed(line, age_seconds=None, idle_seconds=None)
-            if isinstance(line, Reassignment) and line.topic_partition not in self._aged
-            else line
-            for line in found
-        ]
-
-
-class _ReassignmentObservations:
-    """Observes reassignments from code that does not await: its event loop runs during a round."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._runner = asyncio.Runner()
-        self._observer: ReassignmentObserver | None = None
-
-    def observe(self, state: ClusterState) -> None:
-        """Observe once, and assess. Raises UserError; the next round connects again then."""
-        view = ReassignmentView(state)
-        try:
-            view.take(self._runner.run(self._round()))
-        except KafkaError as error:
-            raise UserError(f"cannot look at reassignments: {explain_failure(error)}") from None
-        view.assess(self._settings.reassignment_budget)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._runner.run(self._disconnect())
-        self._runner.close()
-
-    async def _round(self) -> ReassignmentRound:
-        try:
-            if self._observer is None:
-                self._observer = ReassignmentObserver(aiokafka_config(self._settings))
-                await self._observer.__aenter__()
-            return await self._observer.observe()
-        except KafkaError:
-            await self._disconnect()
-            raise
-
-    async def _disconnect(self) -> None:
-        observer, self._observer = self._observer, None
-        if observer is not None:
-            await observer.__aexit__(None, None, None)

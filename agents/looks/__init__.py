@@ -1,0 +1,1 @@
+"""What commands see of a cluster without a service, read by the service's own readers."""

@@ -1,0 +1,131 @@
+"""Read groups and their commits once, from the log or by asking their coordinators."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Set as AbstractSet
+
+from aiokafka.errors import (
+    KafkaError,
+    LeaderNotAvailableError,
+    NotLeaderForPartitionError,
+    TopicAuthorizationFailedError,
+)
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.errors import UserError
+from caughtup.agents.kafka import first_contact
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.group_asking import GroupAsker
+from caughtup.agents.kafka.offset_log import OffsetLog
+from caughtup.agents.kafka.partition_leaders import LogPartition
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.progress import Progress
+from caughtup.agents.settings import Settings
+from caughtup.models.polls.asked import AskedGroups
+from caughtup.models.polls.batch import Batch, decode_records, in_parts
+from caughtup.models.polls.generations import split_generations
+from caughtup.models.polls.records import FramedRecords
+from caughtup.models.state.cluster import ClusterState
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
+
+log = logging.getLogger(__name__)
+
+#: The most records applied at once, so that each group is seen at least that often.
+_POLL_RECORDS = 10_000
+#: Without an answer the cluster is out of reach.
+_PATIENCE_SECONDS = 30.0
+_RETRY_SECONDS = 0.1
+
+
+class GroupsLook:
+    """Brings the groups of a state up to date: each call reads what is new since the last one.
+
+    ``groups`` are those whose last generation is compared with what their leaders decided.
+    ``every_generation``: also apply each group's older generations that the log still has.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: ClusterState,
+        groups: frozenset[str],
+        *,
+        every_generation: bool,
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._groups = groups
+        self._every_generation = every_generation
+        self._known = AskedGroups()
+        #: How far each partition of the log is read.
+        self.partitions: dict[int, LogPartition] = {}
+
+    def read(self, progress: Progress) -> None:
+        """Read the groups as they are now. Raises UserError."""
+        by_asking = self._settings.source == "ask"
+        try:
+            asyncio.run(self._ask(progress) if by_asking else self._read_log(progress))
+        except TopicAuthorizationFailedError as error:
+            raise UserError(
+                f"cannot read {CONSUMER_OFFSETS} ({error}): allow READ on the topic; "
+                "`caughtup check` names all that is missing"
+            ) from None
+        except (KafkaError, TimeoutError) as error:
+            raise first_contact.unreachable(self._settings, None) from error
+
+    async def _read_log(self, progress: Progress) -> None:
+        """Read the records since the last call, up to the present end of the log."""
+        limit = asyncio.timeout(_PATIENCE_SECONDS)
+        async with limit, OffsetLog(self._settings, self.partitions) as offset_log:
+            await _open(offset_log)
+            left = offset_log.unread_at_open()
+            with progress.task(f"reading {CONSUMER_OFFSETS}", left) as advance:
+
+                async def take(batches: list[Batch], _: int) -> None:
+                    nonlocal left
+                    limit.reschedule(asyncio.get_running_loop().time() + _PATIENCE_SECONDS)
+                    for batch in batches:
+                        self._state.apply_batch(batch, now_ms(), compared=self._groups)
+                    before, left = left, offset_log.unread_at_open()
+                    advance(before - left)
+
+                await offset_log.read_to_open_end(self._decode, take)
+
+    def _decode(self, records: FramedRecords) -> list[Batch]:
+        if self._every_generation or self._groups:
+            groups = None if self._every_generation else self._groups
+            parts = split_generations(records, _POLL_RECORDS, groups)
+        else:
+            parts = in_parts(records, _POLL_RECORDS)
+        return [decode_records(part) for part in parts]
+
+    async def _ask(self, progress: Progress) -> None:
+        """Ask the coordinators about all groups."""
+        state, problems = self._state, list[str]()
+        async with ClusterProtocol(aiokafka_config(self._settings)) as protocol:
+            asker = GroupAsker(protocol, self._known, problems.append)
+            with progress.task("asking about groups", None) as advance:
+
+                async def took(asked_ms: int, answered: AbstractSet[str]) -> None:
+                    state.apply_batch(self._known.take(), asked_ms, compared=self._groups)
+                    state.asked_ms.update(dict.fromkeys(answered, asked_ms))
+                    advance(len(answered))
+
+                await asker.round(state.watching.is_watched, took)
+        if problems and not self._known.names():
+            raise UserError(f"cannot ask about groups: {problems[0]}")
+        for problem in problems:
+            log.warning("asking about groups: %s", problem)
+
+
+async def _open(offset_log: OffsetLog) -> None:
+    """Open a log; retry while a partition's leader changes, as it does on a new topic."""
+    while True:
+        try:
+            await offset_log.open()
+        except (LeaderNotAvailableError, NotLeaderForPartitionError):
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return

@@ -1,0 +1,109 @@
+"""Ask coordinators about all groups, round after round, where ``__consumer_offsets`` is hidden."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Set as AbstractSet
+
+from aiokafka.errors import KafkaError
+from mode import Service
+
+from caughtup.agents.clock import now_ms
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.group_asking import GroupAsker
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kept_channel import KeptChannel
+from caughtup.agents.offsets.agent import CaughtUp, Changes, ChannelMark
+from caughtup.agents.process.fault_log import RateLimit
+from caughtup.agents.process.health import OFFSETS, Health
+from caughtup.agents.settings import Settings
+from caughtup.models.polls.asked import AskedGroups
+from caughtup.models.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT_SECONDS = 10.0
+#: The least pause between two rounds.
+_PAUSE_SECONDS = 0.5
+#: After so many intervals without an answer about a group, it is not blamed for missing commits.
+_INTERVALS_ALLOWED = 3
+#: Log lines about failures; the metrics count all of them.
+_FAILURES_A_MINUTE = 10
+
+
+class GroupsReader(Service):
+    """Asks about every watched group once an interval, and puts batches of changes on a channel.
+
+    The requests of a round are spread over the interval; those of the first one follow each other.
+    """
+
+    logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
+
+    def __init__(
+        self,
+        settings: Settings,
+        health: Health,
+        changes: KeptChannel[Changes | CaughtUp | ChannelMark],
+        state: ClusterState,
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._health = health
+        self._changes = changes
+        self._is_watched = state.watching.is_watched
+        assessments, asked_ms = state.assessments, int(1_000 * settings.ask_interval)
+        assessments.unread_allowed_ms = max(
+            assessments.unread_allowed_ms, _INTERVALS_ALLOWED * asked_ms
+        )
+        self._known = AskedGroups()
+        self._announced = False
+        self._failures = RateLimit(_FAILURES_A_MINUTE)
+
+    @Service.task
+    async def _run(self) -> None:
+        config = aiokafka_config(self._settings)
+        try:
+            async with ClusterProtocol(config, _TIMEOUT_SECONDS) as protocol:
+                asker = GroupAsker(protocol, self._known, self._failed)
+                while not self.should_stop:
+                    began = time.monotonic()
+                    await self._round(asker)
+                    self._health.pulses.beat(OFFSETS)
+                    left = began + self._settings.ask_interval - time.monotonic()
+                    await self.sleep(max(left, _PAUSE_SECONDS))
+        finally:
+            self._health.pulses.rest(OFFSETS)
+
+    async def _round(self, asker: GroupAsker) -> None:
+        began_ms = now_ms()
+        spread = self._settings.ask_interval if self._announced else 0.0
+        try:
+            is_whole = await asker.round(self._is_watched, self._took, spread)
+        except KafkaError as error:
+            self._failed(str(error))
+            return
+        if not is_whole:
+            return
+        self._health.polled(began_ms, 0)
+        if not self._announced:
+            self._announced = True
+            await self._changes.put(CaughtUp())
+            log.info("asked about %d groups", len(self._known.names()))
+
+    async def _took(self, asked_ms: int, answered: AbstractSet[str]) -> None:
+        """Put what has changed on the channel, with the groups that were answered about."""
+        self._health.pulses.beat(OFFSETS)
+        changes = await asyncio.to_thread(
+            Changes.of,
+            self._known.take(),
+            past=not self._announced,
+            asked=dict.fromkeys(answered, asked_ms),
+        )
+        await self._changes.put(changes)
+
+    def _failed(self, why: str) -> None:
+        self._health.failed("offsets")
+        if not self._failures.is_exceeded(now_ms()):
+            log.warning("asking about groups: %s; continuing", why)
