@@ -41,6 +41,7 @@ from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applying import AppliedTopic, apply_topic
+from caughtup.agents.topics.in_memory import InMemoryTopics
 from caughtup.agents.topics.keeper import Forgetter, TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import Slice, TopicsReader
@@ -129,28 +130,27 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
 
     is_shared = settings.workers == "shared"
     turn = asyncio.Lock()
-
-    async def elected() -> None:
-        await reader.caught_up.wait()
-        # First of all: nothing that the instance before sent may arrive after it was read back.
-        await publisher.fence.begin()
-        await restore_published(settings, state, signer.forgeries())
-        await wakeups.put(Wakeup.GROUPS)
-
-    election = (
-        SharedElection(
-            settings,
-            health,
-            state.held,
-            lambda: hand_over,
-            lambda: publisher.flush(),
-            lambda: web.address,
+    publisher: Publisher | InMemoryTopics
+    election: Election | None = None
+    if settings.own_topics:
+        election = (
+            SharedElection(
+                settings,
+                health,
+                state.held,
+                lambda: hand_over,
+                lambda: publisher.flush(),
+                lambda: web.address,
+            )
+            if is_shared
+            else Election(settings, health, lambda: elected(), lambda: publisher.flush())
         )
-        if is_shared
-        else Election(settings, health, elected, lambda: publisher.flush())
-    )
-    health.cluster_wide = partial(state.held.has_group, settings.application_id)
-    publisher = Publisher(settings, health, election.may_publish)
+        health.cluster_wide = partial(state.held.has_group, settings.application_id)
+        may_publish = election.may_publish
+        publisher = on_cluster = Publisher(settings, health, may_publish)
+    else:
+        may_publish = _always
+        publisher = InMemoryTopics(settings, health, state, read)
     movements, recommended = publisher.topic(MOVEMENTS), publisher.topic(RECOMMENDATIONS)
     learned = publisher.topic(LEARNED_CONFIGS)
     signer = Signer(settings.signing_key_file, state.cluster)
@@ -177,26 +177,34 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     transactions = TransactionsProbe(
         settings, health, state, publisher.topic(TRANSACTIONS), log_reader.held_offsets
     )
-    lag = LagTopic(settings, state, health, election.may_publish)
+    lag = LagTopic(settings, state, health, may_publish)
     connect_watcher = ConnectWatcher(state, health, movements)
 
     def groups_taken() -> None:
         lag.groups_taken()
         ends.groups_taken()
 
-    hand_over = HandOver(
-        settings,
-        state,
-        health,
-        log_reader,
-        reader,
-        publisher,
-        signer,
-        wakeups,
-        turn,
-        groups_taken,
-        connect_watcher.is_idle,
-    )
+    async def elected() -> None:
+        await reader.caught_up.wait()
+        # First of all: nothing that the instance before sent may arrive after it was read back.
+        await on_cluster.fence.begin()
+        await restore_published(settings, state, signer.forgeries())
+        await wakeups.put(Wakeup.GROUPS)
+
+    if is_shared:
+        hand_over = HandOver(
+            settings,
+            state,
+            health,
+            log_reader,
+            reader,
+            on_cluster,
+            signer,
+            wakeups,
+            turn,
+            groups_taken,
+            connect_watcher.is_idle,
+        )
     write_again: dict[str, Callable[[], object]] = {
         END_OFFSETS: ends.write_again,
         REASSIGNMENTS: moves.write_again,
@@ -222,12 +230,14 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     if settings.otlp_endpoint is not None:
         app.runs(_otlp_exporter(settings.otlp_endpoint, settings, web, health, state))
     app.runs(publisher)
-    app.runs(election)
+    if election is not None:
+        app.runs(election)
     app.runs(log_reader if reads_log else GroupsReader(settings, health, changes, state))
-    app.runs(reader)
     app.runs(SecretFiles(settings))
     app.runs(TokenKeeper(settings, health))
-    app.runs(TopicKeeper(settings, health, recreated))
+    if settings.own_topics:
+        app.runs(reader)
+        app.runs(TopicKeeper(settings, health, recreated))
     app.runs(Assessor(state, health, settings.reassignment_budget))
     app.runs(Sampler(state, health))
     app.runs(Forgetter(state, health, recommended, learned))
@@ -236,7 +246,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     if settings.spark_checkpoints:
         app.runs(CheckpointReader(settings, health, state))
         if settings.spark_checkpoints_commit:
-            app.runs(CheckpointCommitter(settings, state, health, election.may_publish))
+            app.runs(CheckpointCommitter(settings, state, health, may_publish))
     app.runs(ends)
     app.runs(moves)
     app.runs(transactions)
@@ -244,9 +254,13 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     if settings.rebalance_interval and reads_log:
         wake = partial(wakeups.put, Wakeup.END_OFFSETS)
         app.runs(RebalancesProbe(settings, health, state, log_reader.partitions, wake))
-    if settings.lag_interval:
+    if settings.lag_interval and settings.own_topics:
         app.runs(lag)
     return Wired(app, state, health, web)
+
+
+def _always() -> bool:
+    return True
 
 
 def _otlp_exporter(

@@ -186,6 +186,18 @@ class Settings(StoreSettings, WatchingSettings):
         le=3_600,
         description="Seconds in which every group is asked about once, if coordinators are asked.",
     )
+    own_topics: bool = Field(
+        default=True,
+        description="Whether the service has topics of its own. false: it creates and reads none, "
+        "joins no group and writes no records; recommendations are on the page and its API only, "
+        "and there is one instance.",
+    )
+    state_file: Path | None = Field(
+        default=None,
+        description="A file for what would be on the service's own topics, without them: what was "
+        "recommended and learned survives a restart.",
+        examples=["/var/lib/caughtup/state.db"],
+    )
     topic_prefix: str = Field(
         default=DEFAULT_PREFIX,
         description="What the names of the service's own topics begin with.",
@@ -284,6 +296,14 @@ class Settings(StoreSettings, WatchingSettings):
         if any(len(line.rsplit(":", 3)) != 4 or not all(line.rsplit(":", 3)) for line in given):
             raise ValueError("GROUP:CONFIG:STATUS:OFFSET is expected")
         return given
+
+    @model_validator(mode="after")
+    def _needs_own_topics(self) -> Self:
+        if self.own_topics and self.state_file is not None:
+            raise ValueError("state_file needs own_topics = false")
+        if not self.own_topics and self.workers == "shared":
+            raise ValueError("workers = shared needs own_topics = true")
+        return self
 
     @model_validator(mode="after")
     def _has_certificate(self) -> Self:

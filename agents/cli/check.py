@@ -47,6 +47,10 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
 _HIDDEN = "not known without DESCRIBE and DESCRIBE_CONFIGS on them, which are optional"
+_WITHOUT_TOPICS = (
+    "none, as set: recommendations are on the page and its API only, followers and Spark's rates don't "
+    "reach the service, and there is one instance"
+)
 
 
 class Finding(NamedTuple):
@@ -118,10 +122,13 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield _checked(
             f"{wanted.kind} {wanted.name}", partial(_granted, admin, settings, wanted, absent)
         )
-    fenced = fence_requirement(settings).name
-    yield _checked(f"transactional id {fenced}", partial(_fenced, admin, settings))
-    yield from _topic_problems(admin, settings)
-    yield _checked("instances", partial(_instances, settings))
+    if settings.own_topics:
+        fenced = fence_requirement(settings).name
+        yield _checked(f"transactional id {fenced}", partial(_fenced, admin, settings))
+        yield from _topic_problems(admin, settings)
+        yield _checked("instances", partial(_instances, settings))
+    else:
+        yield Finding("own topics", True, _WITHOUT_TOPICS)
     yield from _checkpoints(settings)
 
 

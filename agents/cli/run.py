@@ -94,12 +94,13 @@ def prepare(settings: Settings) -> tuple[Settings, ClusterState]:
     admin, cluster = connect(settings, keep_trying=True)
     try:
         settings = with_source(admin, settings)
-        described = describe_topics(admin, settings)
+        if settings.own_topics:
+            described = describe_topics(admin, settings)
+            create_topics(settings, [*described.missing, *described.hidden])
     except KafkaException as error:
         raise unreachable(settings, error.args[0]) from None
     except KafkaError as error:
         raise UserError(f"cannot ask about {CONSUMER_OFFSETS}: {error!r}") from None
-    create_topics(settings, [*described.missing, *described.hidden])
     require_permissions(admin, settings)
     state = ClusterState(cluster, settings.parameters(), Watching(settings.watching()))
     FaultLog().attach(state)

@@ -49,6 +49,8 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
     """Yield the operations that ``caughtup run`` needs once its topics exist."""
     if settings.source == "log":
         yield READ_OFFSETS
+    if not settings.own_topics:
+        return
     yield Requirement("group", settings.application_id, (AclOperation.READ,))
     for own in SERVICE_TOPICS:
         operations = (AclOperation.READ, *((AclOperation.WRITE,) if own.written else ()))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 from threading import Event, Thread
+from typing import Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message
 from mode import Service
@@ -185,10 +186,26 @@ class Publisher(Service):
         self._health.pulses.rest(PUBLISHER)
 
 
+class Sender(Protocol):
+    """What writes to topics: a Publisher, or what takes its place."""
+
+    async def send(
+        self, topic: str, key: bytes, value: bytes | None, headers: Headers = None
+    ) -> Acknowledged:
+        """Send a record: see ``Publisher.send``."""
+        ...
+
+    async def written(
+        self, topic: str, sought: Container[Record], since_ms: int
+    ) -> frozenset[Record]:
+        """Return which of the sought records are on a topic: see ``Publisher.written``."""
+        ...
+
+
 class TopicWriter:
     """Writes to one topic."""
 
-    def __init__(self, publisher: Publisher, name: str, fence: FencedWriter | None) -> None:
+    def __init__(self, publisher: Sender, name: str, fence: FencedWriter | None) -> None:
         self._publisher = publisher
         self._fence = fence
         self.name = name

@@ -1,0 +1,103 @@
+"""Own topics in memory: what is written is read, and what the file has comes back after a restart."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import faust
+import pytest
+
+from caughtup.agents.errors import UserError
+from caughtup.agents.kept_channel import KeptChannel, kept_channel
+from caughtup.agents.process.health import Health
+from caughtup.agents.settings import Settings
+from caughtup.agents.topics.in_memory import InMemoryTopics, RecordFile
+from caughtup.agents.topics.reader import Slice
+from caughtup.models.ids import TopicPartition
+from caughtup.models.records.keys import encode_partition
+from caughtup.models.records.topics import END_OFFSETS, LAG, MOVEMENTS, RECOMMENDATIONS
+from caughtup.models.state.cluster import ClusterState
+
+ORDERS = encode_partition(TopicPartition("orders", 0))
+
+
+@pytest.fixture
+def end_offsets() -> KeptChannel[Slice]:
+    return kept_channel(faust.App("test", store="memory://", web_enabled=False))
+
+
+def topics(
+    end_offsets: KeptChannel[Slice], path: Path | None = None, health: Health | None = None
+) -> InMemoryTopics:
+    settings = Settings(own_topics=False, state_file=path)
+    state, channels = ClusterState("c", {}), {END_OFFSETS: end_offsets}
+    return InMemoryTopics(settings, health or Health(), state, channels)
+
+
+async def test_what_is_written_is_read(end_offsets: KeptChannel[Slice]) -> None:
+    made = topics(end_offsets)
+    acknowledged = await made.topic(END_OFFSETS).send(key=ORDERS, value=b"1")
+    assert acknowledged.done()
+    (record,) = await end_offsets.queue.get()
+    assert (record.key, record.value) == (ORDERS, b"1")
+    assert (await made.topic(LAG).send(key=b"k", value=b"v")).done(), "no one reads it"
+
+
+async def test_the_file_has_the_last_of_each_key_and_the_events(
+    end_offsets: KeptChannel[Slice], tmp_path: Path
+) -> None:
+    path = tmp_path / "state.db"
+    async with topics(end_offsets, path) as made:
+        for value in (b"1", b"2"):
+            await made.topic(END_OFFSETS).send(key=ORDERS, value=value)
+            await made.topic(MOVEMENTS).send(key=b"g", value=value)
+        await made.topic(RECOMMENDATIONS).send(key=b"gone", value=b"1")
+        await made.topic(RECOMMENDATIONS).send(key=b"gone", value=None)
+        await made.topic(LAG).send(key=b"k", value=b"v")
+    assert path.stat().st_mode & 0o077 == 0, "only its owner may read it"
+    kept = RecordFile(path)
+    assert [row[:3] for row in kept.read(0)] == [
+        (END_OFFSETS, ORDERS, b"2"),
+        (MOVEMENTS, b"g", b"1"),
+        (MOVEMENTS, b"g", b"2"),
+    ]
+    assert [row[0] for row in kept.read(1 << 62)] == [END_OFFSETS], "old events are left out"
+    kept.close()
+    while not end_offsets.queue.empty():
+        end_offsets.queue.get_nowait()
+    async with topics(end_offsets, path):
+        (record,) = await end_offsets.queue.get()
+        assert (record.key, record.value) == (ORDERS, b"2")
+
+
+async def test_a_full_disk_is_counted_and_written_later(
+    end_offsets: KeptChannel[Slice], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    health, path = Health(), tmp_path / "state.db"
+    async with topics(end_offsets, path, health) as made:
+        write = RecordFile.write
+
+        def full(*_: object) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        monkeypatch.setattr(RecordFile, "write", full)
+        await made.topic(END_OFFSETS).send(key=ORDERS, value=b"1")
+        await made.flush()
+        assert health.probe_errors["publish"] == 1
+        monkeypatch.setattr(RecordFile, "write", write)
+        await made.topic(END_OFFSETS).send(key=ORDERS, value=b"2")
+    kept = RecordFile(path)
+    assert [row[2] for row in kept.read(0)] == [b"2"]
+    kept.close()
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, None])
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "state.db"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match="state_file"):
+        RecordFile(path)
