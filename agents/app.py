@@ -232,7 +232,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(publisher)
     if election is not None:
         app.runs(election)
-    app.runs(log_reader if reads_log else GroupsReader(settings, health, changes, state))
+    app.runs(log_reader if reads_log else GroupsReader(settings, health, changes, state, hurry.set))
     app.runs(SecretFiles(settings))
     app.runs(TokenKeeper(settings, health))
     if settings.own_topics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from aiokafka.errors import KafkaError
@@ -25,6 +26,8 @@ from caughtup.models.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 10.0
+#: The share of the interval over which the requests of a round are spread.
+_SPREAD = 0.1
 #: The least pause between two rounds.
 _PAUSE_SECONDS = 0.5
 #: After so many intervals without an answer about a group, it is not blamed for missing commits.
@@ -36,7 +39,8 @@ _FAILURES_A_MINUTE = 10
 class GroupsReader(Service):
     """Asks about every watched group once an interval, and puts batches of changes on a channel.
 
-    The requests of a round are spread over the interval; those of the first one follow each other.
+    ``asked`` is called after each round, to list the log ends: a lag compares the two. The requests of a
+    round are spread over a tenth of the interval, since logs grow meanwhile.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
@@ -47,12 +51,14 @@ class GroupsReader(Service):
         health: Health,
         changes: KeptChannel[Changes | CaughtUp | ChannelMark],
         state: ClusterState,
+        asked: Callable[[], object],
     ) -> None:
         super().__init__()
         self._settings = settings
         self._health = health
         self._changes = changes
         self._is_watched = state.watching.is_watched
+        self._asked = asked
         assessments, asked_ms = state.assessments, int(1_000 * settings.ask_interval)
         assessments.unread_allowed_ms = max(
             assessments.unread_allowed_ms, _INTERVALS_ALLOWED * asked_ms
@@ -78,12 +84,13 @@ class GroupsReader(Service):
 
     async def _round(self, asker: GroupAsker) -> None:
         began_ms = now_ms()
-        spread = self._settings.ask_interval if self._announced else 0.0
+        spread = _SPREAD * self._settings.ask_interval if self._announced else 0.0
         try:
             is_whole = await asker.round(self._is_watched, self._took, spread)
         except KafkaError as error:
             self._failed(str(error))
             return
+        self._asked()
         if not is_whole:
             return
         self._health.polled(began_ms, 0)

@@ -28,6 +28,8 @@ _RETRY_SECONDS = 0.1
 #: How long after a first question about a group Kafka may take to create __consumer_offsets.
 _CREATION_SECONDS = 3.0
 _TOPIC_NOT_YET = (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT)
+#: After so many rounds of questions without a listing of log ends, they are listed anyway.
+_ROUNDS = 1.5
 
 
 class Requirement(NamedTuple):
@@ -60,6 +62,8 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
 def with_source(admin: AdminClient, settings: Settings) -> Settings:
     """Return the settings with ``log`` or ``ask`` for ``auto``: the log if it may be read.
 
+    By asking, log ends are listed after each round of questions, and else seldom: a lag is as of one
+    moment.
     Raises UserError if groups are to be shared without the log, and KafkaException or aiokafka's
     KafkaError when the cluster does not answer.
     """
@@ -69,7 +73,10 @@ def with_source(admin: AdminClient, settings: Settings) -> Settings:
         source = "log" if is_readable else "ask"
     if source == "ask" and settings.workers == "shared":
         raise UserError(f"workers = shared needs {READ_OFFSETS}: without it, set workers to active")
-    return settings.model_copy(update={"source": source})
+    interval = settings.end_offsets_interval
+    if source == "ask":
+        interval = max(interval, _ROUNDS * settings.ask_interval)
+    return settings.model_copy(update={"source": source, "end_offsets_interval": interval})
 
 
 def _is_there(admin: AdminClient, settings: Settings) -> bool:

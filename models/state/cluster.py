@@ -309,13 +309,17 @@ class ClusterState:
         """Assess a group and its copies again, a step at a time.
 
         ``read_ms`` as in ``Assessments.assess``; for a Spark query it is the time of its
-        checkpoint's look, for a group that is asked about that of the last answer. The caller may do other work between two steps. A group whose assessment
+        checkpoint's look. A group that is asked about is assessed as of its last answer, while that is
+        not too old. The caller may do other work between two steps. A group whose assessment
         fails is unknown, and its copies aren't watched.
         """
         if (query := self.spark.queries.get(group)) is not None:
             read_ms = query.looked_ms
-        elif group in self.asked_ms:
-            read_ms = self.asked_ms[group]
+        elif (asked_ms := self.asked_ms.get(group)) is not None:
+            read_ms = asked_ms
+            if now_ms - asked_ms <= self.assessments.unread_allowed_ms:
+                # As of the answer, and of the log ends that were listed after it.
+                now_ms = max(asked_ms, min(now_ms, self.ends.newest_ms or 0))
         with self.faults.isolated(
             "assessment", group, now_ms, lambda error: self.assessments.fail(group, error)
         ):

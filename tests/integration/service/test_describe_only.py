@@ -62,6 +62,8 @@ def test_it_is_ready_and_knows_lag_and_members(secure: EmbeddedCluster, service:
 
 def test_nothing_is_asked_again_that_was_denied(secure: EmbeddedCluster, service: Service) -> None:
     service.wait_value(1, "group_lag_records", group="readers")
+    tail = ("READ", "Topic:LITERAL:words")
+    wait_for("the tail of a topic is refused", lambda: tail in denied(secure), 30)
     before = denied(secure)
     time.sleep(_LONG_SECONDS)
     assert denied(secure) == before
