@@ -84,7 +84,7 @@ def shown(service: Service, group: str) -> dict[str, Any]:
         for one in found["partitions"]
     ]
     return {
-        "type": found["group"].get("type"),
+        "type": found["group"].get("group_type"),
         "members": found["group"].get("members"),
         "partitions": sorted(partitions, key=lambda one: (one["topic"], one["partition"])),
         "next_assignor": found.get("next_assignor"),
