@@ -22,6 +22,7 @@ from caughtup.agents.election.agent import Election
 from caughtup.agents.election.shared import SharedElection
 from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.hand_over import HandOver
+from caughtup.agents.kafka.group_asking import ALL_TYPES, NOT_IN_LOG
 from caughtup.agents.kafka.partition_leaders import coordinator_moved_ms
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
@@ -232,7 +233,10 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     app.runs(publisher)
     if election is not None:
         app.runs(election)
-    app.runs(log_reader if reads_log else GroupsReader(settings, health, changes, state, hurry.set))
+    if reads_log:
+        app.runs(log_reader)
+    types = NOT_IN_LOG if reads_log else ALL_TYPES
+    app.runs(GroupsReader(settings, health, changes, state, hurry.set, types))
     app.runs(SecretFiles(settings))
     app.runs(TokenKeeper(settings, health))
     if settings.own_topics:

@@ -48,16 +48,21 @@ from caughtup.agents.kafka.protocol.described.listed_groups import (
     decode_listed_groups,
 )
 from caughtup.agents.kafka.protocol.requests import Call, Key
+from caughtup.agents.kafka.share_asking import ShareAsker
 from caughtup.models.polls.asked import AskedGroups, AskedKey, AskedRecord
 from caughtup.models.wire.consumer_offsets import GroupKey
 from caughtup.models.wire.group_metadata import GroupMetadata
+from caughtup.models.wire.share_groups import SHARE
 
 #: The request that describes groups of each type that ListGroups names.
 _DESCRIBE = {
     CLASSIC: Key.DESCRIBE_GROUPS,
     "consumer": Key.CONSUMER_GROUP_DESCRIBE,
     "streams": Key.STREAMS_GROUP_DESCRIBE,
+    SHARE: Key.SHARE_GROUP_DESCRIBE,
 }
+#: All types of groups, and those whose records in the log are not decoded.
+ALL_TYPES, NOT_IN_LOG = frozenset(_DESCRIBE), frozenset({SHARE})
 #: The most groups of one request: an answer has their members' subscriptions and assignments.
 MOST_GROUPS = 50
 #: What an answer begins with before its own content: for how long the broker makes us wait.
@@ -92,11 +97,17 @@ class GroupAsker:
     """Asks about groups, and takes what differs from the last answers into ``known``.
 
     ``on_error`` is called with a sentence on each failure; the failure costs its own groups only.
+    ``types``: the types of groups that are asked about.
     """
 
     def __init__(
-        self, protocol: ClusterProtocol, known: AskedGroups, on_error: Callable[[str], object]
+        self,
+        protocol: ClusterProtocol,
+        known: AskedGroups,
+        on_error: Callable[[str], object],
+        types: frozenset[str] = ALL_TYPES,
     ) -> None:
+        self._types = types
         self._protocol = protocol
         self._known = known
         self._on_error = on_error
@@ -105,13 +116,14 @@ class GroupAsker:
         self._answers: dict[tuple[int, Call], tuple[int, set[str]]] = {}
         self._earlier: dict[tuple[int, Call], tuple[int, set[str]]] = {}
         self._refused: dict[str, float] = {}
+        self._shares = ShareAsker(protocol, known, on_error)
         #: The broker that coordinated each group by the last listing that had it.
         self._coordinators: dict[str, int] = {}
 
     async def round(
         self, is_wanted: Callable[[str], bool], took: Took, spread_seconds: float = 0.0
     ) -> bool:
-        """Ask about every wanted group once, but for share groups; return whether all brokers answered.
+        """Ask about every wanted group once; return whether all brokers answered.
 
         The requests to a broker are spread over ``spread_seconds``. A group that is listed no more is
         gone, unless its coordinator doesn't answer. Raises KafkaError without any broker.
@@ -130,7 +142,7 @@ class GroupAsker:
             groups = sorted(
                 one
                 for one in listed
-                if one.group_type in _DESCRIBE and one.group not in there and is_wanted(one.group)
+                if one.group_type in self._types and one.group not in there and is_wanted(one.group)
             )
             there.update(one.group for one in groups)
             self._coordinators.update(dict.fromkeys((one.group for one in groups), broker))
@@ -139,6 +151,7 @@ class GroupAsker:
         for group in sorted(self._known.names() - there):
             if not failed or self._coordinators.get(group, min(failed)) not in failed:
                 self._known.gone(group)
+                self._shares.forget(group)
                 self._coordinators.pop(group, None)
         await took(now_ms(), frozenset())
         return not failed
@@ -176,7 +189,10 @@ class GroupAsker:
         asked = [one for one in groups if self._refused.get(one.group, -_REFUSED_SECONDS) <= until]
         try:
             described = await self._describe(broker, asked)
-            return described & await self._fetch_offsets(broker, [one.group for one in asked])
+            share = [one.group for one in asked if one.group_type == SHARE]
+            others = [one.group for one in asked if one.group_type != SHARE]
+            found = await self._fetch_offsets(broker, others) if others else set()
+            return described & (found | await self._shares.ask(broker, share))
         except KafkaError as error:
             self._on_error(f"broker {broker}: asking about {len(asked)} groups: {error}")
             return set()

@@ -17,7 +17,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import first_contact
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.group_asking import GroupAsker
+from caughtup.agents.kafka.group_asking import ALL_TYPES, NOT_IN_LOG, GroupAsker
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
@@ -64,9 +64,8 @@ class GroupsLook:
 
     def read(self, progress: Progress) -> None:
         """Read the groups as they are now. Raises UserError."""
-        by_asking = self._settings.source == "ask"
         try:
-            asyncio.run(self._ask(progress) if by_asking else self._read_log(progress))
+            asyncio.run(self._read(progress))
         except TopicAuthorizationFailedError as error:
             raise UserError(
                 f"cannot read {CONSUMER_OFFSETS} ({error}): allow READ on the topic; "
@@ -74,6 +73,12 @@ class GroupsLook:
             ) from None
         except (KafkaError, TimeoutError) as error:
             raise first_contact.unreachable(self._settings, None) from error
+
+    async def _read(self, progress: Progress) -> None:
+        reads_log = self._settings.source != "ask"
+        if reads_log:
+            await self._read_log(progress)
+        await self._ask(progress, NOT_IN_LOG if reads_log else ALL_TYPES)
 
     async def _read_log(self, progress: Progress) -> None:
         """Read the records since the last call, up to the present end of the log."""
@@ -101,11 +106,11 @@ class GroupsLook:
             parts = in_parts(records, _POLL_RECORDS)
         return [decode_records(part) for part in parts]
 
-    async def _ask(self, progress: Progress) -> None:
-        """Ask the coordinators about all groups."""
+    async def _ask(self, progress: Progress, types: frozenset[str]) -> None:
+        """Ask the coordinators about all groups of some types."""
         state, problems = self._state, list[str]()
         async with ClusterProtocol(aiokafka_config(self._settings)) as protocol:
-            asker = GroupAsker(protocol, self._known, problems.append)
+            asker = GroupAsker(protocol, self._known, problems.append, types)
             with progress.task("asking about groups", None) as advance:
 
                 async def took(asked_ms: int, answered: AbstractSet[str]) -> None:

@@ -13,12 +13,12 @@ from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.group_asking import GroupAsker
+from caughtup.agents.kafka.group_asking import ALL_TYPES, GroupAsker
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.agent import CaughtUp, Changes, ChannelMark
 from caughtup.agents.process.fault_log import RateLimit
-from caughtup.agents.process.health import OFFSETS, Health
+from caughtup.agents.process.health import OFFSETS, OFFSETS_PROBE, SHARE_GROUPS, Health
 from caughtup.agents.settings import Settings
 from caughtup.models.polls.asked import AskedGroups
 from caughtup.models.state.cluster import ClusterState
@@ -40,7 +40,9 @@ class GroupsReader(Service):
     """Asks about every watched group once an interval, and puts batches of changes on a channel.
 
     ``asked`` is called after each round, to list the log ends: a lag compares the two. The requests of a
-    round are spread over a tenth of the interval, since logs grow meanwhile.
+    round are spread over a tenth of the interval, since logs grow meanwhile. ``types``: the types of
+    groups that are asked about; unless they are all, the others come from the log, whose reader says
+    when the service is ready.
     """
 
     logger = logging.getLogger("mode.caughtup")  # for the messages of mode's Service
@@ -52,16 +54,20 @@ class GroupsReader(Service):
         changes: KeptChannel[Changes | CaughtUp | ChannelMark],
         state: ClusterState,
         asked: Callable[[], object],
+        types: frozenset[str] = ALL_TYPES,
     ) -> None:
         super().__init__()
         self._settings = settings
         self._health = health
         self._changes = changes
-        self._is_watched = state.watching.is_watched
+        self._watching, self._held = state.watching, state.held
         self._asked = asked
+        self._types = types
+        self._is_alone = types == ALL_TYPES
+        self._probe = OFFSETS_PROBE if self._is_alone else SHARE_GROUPS
         assessments, asked_ms = state.assessments, int(1_000 * settings.ask_interval)
-        assessments.unread_allowed_ms = max(
-            assessments.unread_allowed_ms, _INTERVALS_ALLOWED * asked_ms
+        assessments.asked_allowed_ms = max(
+            assessments.asked_allowed_ms, _INTERVALS_ALLOWED * asked_ms
         )
         self._known = AskedGroups()
         self._announced = False
@@ -72,23 +78,40 @@ class GroupsReader(Service):
         config = aiokafka_config(self._settings)
         try:
             async with ClusterProtocol(config, _TIMEOUT_SECONDS) as protocol:
-                asker = GroupAsker(protocol, self._known, self._failed)
+                asker = GroupAsker(protocol, self._known, self._failed, self._types)
                 while not self.should_stop:
                     began = time.monotonic()
-                    await self._round(asker)
-                    self._health.pulses.beat(OFFSETS)
+                    # One that stands by reads the log, too, but asks nothing beside it.
+                    if self._is_alone or self._health.standby is None:
+                        await self._round(asker)
+                    self._beat()
                     left = began + self._settings.ask_interval - time.monotonic()
                     await self.sleep(max(left, _PAUSE_SECONDS))
         finally:
-            self._health.pulses.rest(OFFSETS)
+            if self._is_alone:
+                self._health.pulses.rest(OFFSETS)
+
+    def _is_wanted(self, group: str) -> bool:
+        return self._watching.is_watched(group) and self._held.has_group(group)
+
+    def _is_past(self) -> bool:
+        """Return whether the service does not know all groups yet."""
+        return not (self._announced if self._is_alone else self._health.ready)
+
+    def _beat(self) -> None:
+        if self._is_alone:
+            self._health.pulses.beat(OFFSETS)
 
     async def _round(self, asker: GroupAsker) -> None:
         began_ms = now_ms()
-        spread = _SPREAD * self._settings.ask_interval if self._announced else 0.0
+        spread = 0.0 if self._is_past() else _SPREAD * self._settings.ask_interval
         try:
-            is_whole = await asker.round(self._is_watched, self._took, spread)
+            is_whole = await asker.round(self._is_wanted, self._took, spread)
         except KafkaError as error:
             self._failed(str(error))
+            return
+        if not self._is_alone:
+            self._health.succeeded(self._probe, began_ms)
             return
         self._asked()
         if not is_whole:
@@ -101,16 +124,16 @@ class GroupsReader(Service):
 
     async def _took(self, asked_ms: int, answered: AbstractSet[str]) -> None:
         """Put what has changed on the channel, with the groups that were answered about."""
-        self._health.pulses.beat(OFFSETS)
+        self._beat()
         changes = await asyncio.to_thread(
             Changes.of,
             self._known.take(),
-            past=not self._announced,
+            past=self._is_past(),
             asked=dict.fromkeys(answered, asked_ms),
         )
         await self._changes.put(changes)
 
     def _failed(self, why: str) -> None:
-        self._health.failed("offsets")
+        self._health.failed(self._probe)
         if not self._failures.is_exceeded(now_ms()):
             log.warning("asking about groups: %s; continuing", why)

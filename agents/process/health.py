@@ -76,6 +76,8 @@ class Pulses:
 OTLP = "otlp"
 #: The name of the probe of end offsets among ``probed_ms``.
 END_OFFSETS = "end_offsets"
+#: The reader of groups and commits, and what asks about share groups where the others are in the log.
+OFFSETS_PROBE, SHARE_GROUPS = "offsets", "share_groups"
 #: The parts that send requests by themselves, and can fail.
 PROBES = (
     "assignors",
@@ -84,11 +86,12 @@ PROBES = (
     "end_offsets",
     "group",
     "lag",
-    "offsets",
+    OFFSETS_PROBE,
     OTLP,
     "publish",
     "reassignments",
     "rebalances",
+    SHARE_GROUPS,
     "topics",
     "transactions",
 )

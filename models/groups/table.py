@@ -6,10 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from caughtup.models.groups.consumer import ConsumerGroup, ConsumerGroupRecordKey
 from caughtup.models.groups.membership import MemberReconciliation, Membership
+from caughtup.models.groups.share import share_membership
 from caughtup.models.groups.streams import StreamsGroup, StreamsGroupRecordKey
+from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.commit_columns import CommitColumns
 from caughtup.models.wire.consumer_group_records import ConsumerGroupRecord
 from caughtup.models.wire.consumer_offsets import head_names
+from caughtup.models.wire.share_groups import ShareGroup
 from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 
 
@@ -101,6 +104,7 @@ class GroupTable:
         self.classic: set[str] = set()
         self.consumer: dict[str, ConsumerGroup] = {}
         self.streams: dict[str, StreamsGroup] = {}
+        self.share: dict[str, ShareGroup] = {}
         self._topic_names = topic_names
         self._partition_counts = partition_counts
         self._watched = watched
@@ -129,10 +133,19 @@ class GroupTable:
         self.streams.setdefault(key.group, StreamsGroup()).apply(key, record)
         self._changed(key.group, self.streams)
 
+    def apply_share(self, group: str, found: ShareGroup | None) -> None:
+        """Apply a share group as it is now, or None if it is gone."""
+        self._memberships.pop(group, None)
+        if found is None:
+            self.share.pop(group, None)
+        else:
+            self.share[group] = found
+            self._memberships[group] = self._watched(share_membership(found))
+
     def forget(self, group: str) -> None:
         """Remove a group, on whichever protocol it is."""
         self.classic.discard(group)
-        for table in (self.consumer, self.streams, self._memberships, self._owners):
+        for table in (self.consumer, self.streams, self.share, self._memberships, self._owners):
             table.pop(group, None)
 
     def _changed(
@@ -159,6 +172,16 @@ class GroupTable:
                 return None
             known = self._owners[group] = self._watched(known)
         return known
+
+    def assigned(self, group: str) -> dict[str, list[TopicPartition]]:
+        """Return the partitions of each member that has any, sorted; those of a share group share them."""
+        if (share := self.share.get(group)) is not None:
+            return {one.member_id: list(one.assigned) for one in share.members if one.assigned}
+        membership = self.membership(group)
+        owned: dict[str, list[TopicPartition]] = {}
+        for partition, member in () if membership is None else sorted(membership.owners.items()):
+            owned.setdefault(member.member_id, []).append(partition)
+        return owned
 
     def decided(self, group: str) -> Membership | None:
         """Return a group's members and its decided assignment, which it may not have yet.
@@ -187,4 +210,4 @@ class GroupTable:
 
     def names(self) -> set[str]:
         """Return the names of all groups with metadata."""
-        return self.classic | self.consumer.keys() | self.streams.keys()
+        return self.classic | self.consumer.keys() | self.streams.keys() | self.share.keys()

@@ -95,8 +95,8 @@ class Assessments:
     """
 
     def __init__(self) -> None:
-        #: For how long commits may be unread before no group is blamed for missing ones (ms).
-        self.unread_allowed_ms = UNREAD_ALLOWED_MS
+        #: For how long a group may not be asked about before it is not blamed for missing commits (ms).
+        self.asked_allowed_ms = UNREAD_ALLOWED_MS
         self.verdicts: dict[str, GroupVerdict] = {}
         self._behind: dict[str, dict[TopicPartition, Kept]] = {}
         self._failed: set[str] = set()
@@ -200,9 +200,8 @@ class Assessments:
                 reads_uncommitted,
                 hides_repeats,
             )
-            verdict = unless_unread(
-                partition_verdict(figures), figures, unread_ms, self.unread_allowed_ms
-            )
+            late_ms = self.asked_allowed_ms if hides_repeats else UNREAD_ALLOWED_MS
+            verdict = unless_unread(partition_verdict(figures), figures, unread_ms, late_ms)
             kept = kept_of(verdict, figures, known, history, now_ms, on_others=on_others)
             behind[partition] = kept
             depends |= kept[DEPENDS]

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caughtup.models.errors import DecodeError
+from caughtup.models.ids import TopicPartition
 from caughtup.models.polls.batch import Batch
 from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.commit_columns import decode_commits
@@ -32,16 +33,23 @@ from caughtup.models.wire.record_keys import (
     ConsumerGroupKey,
     ConsumerGroupMemberKey,
     RecordType,
+    ShareGroupKey,
     StreamsGroupKey,
     StreamsGroupMemberKey,
 )
+from caughtup.models.wire.share_groups import ShareGroup
 from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 
 #: The keys and the records that an answer about one group is decoded to.
 AskedKey = (
-    GroupKey | ConsumerGroupKey | ConsumerGroupMemberKey | StreamsGroupKey | StreamsGroupMemberKey
+    GroupKey
+    | ConsumerGroupKey
+    | ConsumerGroupMemberKey
+    | ShareGroupKey
+    | StreamsGroupKey
+    | StreamsGroupMemberKey
 )
-AskedRecord = GroupMetadata | ConsumerGroupRecord | StreamsGroupRecord
+AskedRecord = GroupMetadata | ConsumerGroupRecord | ShareGroup | StreamsGroupRecord
 
 _HEAD = struct.Struct(">hh")
 _LENGTH, _PARTITION = struct.Struct(">h"), struct.Struct(">i")
@@ -88,6 +96,11 @@ class AskedGroups:
         if isinstance(found := records.get(key), GroupMetadata):
             before = known.records.get(key)
             records = {key: _numbered(found, before if isinstance(before, GroupMetadata) else None)}
+        share_key = ShareGroupKey(RecordType.SHARE_GROUP_METADATA, group)
+        if isinstance(share := records.get(share_key), ShareGroup):
+            before = known.records.get(share_key)
+            if isinstance(before, ShareGroup):  # an answer of another kind has its start offsets
+                records = {share_key: replace(share, starts=before.starts)}
         for one, record in records.items():
             if known.records.get(one) != record:
                 self._changed(one, record)
@@ -120,6 +133,16 @@ class AskedGroups:
         for topic in sorted(known.committed.keys() - there):
             self._deleted(group, topic, known.committed.pop(topic)[0])
 
+    def share_starts(self, group: str, starts: Mapping[TopicPartition, int]) -> None:
+        """Take in the share-partition start offsets of a group that was described before."""
+        key = ShareGroupKey(RecordType.SHARE_GROUP_METADATA, group)
+        known = self._groups.get(group)
+        record = None if known is None else known.records.get(key)
+        if known is not None and isinstance(record, ShareGroup) and record.starts != starts:
+            found = replace(record, starts=starts)
+            known.records = {**known.records, key: found}
+            self._changed(key, found)
+
     def gone(self, group: str) -> None:
         """Remove a group that is there no more."""
         known = self._groups.pop(group, None)
@@ -142,6 +165,8 @@ class AskedGroups:
         # A key and its record are of the same protocol: both come from one answer.
         if isinstance(key, GroupKey):
             self._batch.groups[key.group] = record  # type: ignore[assignment]
+        elif isinstance(key, ShareGroupKey):
+            self._batch.share_groups[key.group] = record  # type: ignore[assignment]
         elif isinstance(key, StreamsGroupKey | StreamsGroupMemberKey):
             self._batch.streams_group_records[key] = record  # type: ignore[assignment]
         else:

@@ -29,6 +29,7 @@ from caughtup.models.wire.record_keys import (
     StreamsGroupKey,
     StreamsGroupMemberKey,
 )
+from caughtup.models.wire.share_groups import ShareGroup
 from caughtup.models.wire.streams_group_records import (
     StreamsGroupRecord,
     decode_streams_group_record,
@@ -63,7 +64,8 @@ class Batch:
     ``commits`` has at least the last readable one of each key, in the order of the log. ``groups``
     (classic ones), ``consumer_group_records`` and ``streams_group_records`` have the last readable
     value of each key, None for a tombstone; ``group_offsets`` has the offset of each classic group's
-    record, if it is known. ``records`` counts, by key type, every record with a
+    record, if it is known. ``share_groups`` are what coordinators answer, as their records are not
+    decoded. ``records`` counts, by key type, every record with a
     readable key type; ``skipped`` those of types that aren't decoded here: share groups' and
     unknown ones. ``errors`` counts by key type (None if unreadable; 1 for 0, which means the same)
     and code; ``samples`` describes the first few. Of the values of a key only the last may be
@@ -80,6 +82,7 @@ class Batch:
     streams_group_records: dict[
         StreamsGroupKey | StreamsGroupMemberKey, StreamsGroupRecord | None
     ] = field(default_factory=dict)
+    share_groups: dict[str, ShareGroup | None] = field(default_factory=dict)
     records: dict[int, int] = field(default_factory=dict)
     skipped: dict[int, int] = field(default_factory=dict)
     errors: dict[tuple[int | None, str], int] = field(default_factory=dict)

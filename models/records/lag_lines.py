@@ -43,10 +43,13 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     has_commit: whether the group ever committed an offset of it.
     group_type: what kind of group it is, ``spark`` for a query of Structured Streaming; absent where
         it isn't known.
-    committed: the offset that the group committed last.
+    committed: the offset that the group committed last; of a share group, which commits none, the
+        log end less its lag.
     end_offset: the log's end.
     last_stable_offset: the offset up to which a read_committed consumer reads.
     start_offset: the offset of the first record that is still in the log.
+    share_start_offset: of a share group, the share-partition start offset: each record before it is
+        done (KIP-932).
     lag: what a read_committed consumer has yet to read.
     lag_committed_view: the same up to the log's end, open transactions included.
     lag_seconds: the age of the oldest unread record at the record's time; it has grown since, as no
@@ -69,6 +72,7 @@ class PartitionLine(Part, tag_field="kind", tag="partition"):
     end_offset: Offset | Absent = ABSENT
     last_stable_offset: Offset | Absent = ABSENT
     start_offset: Offset | Absent = ABSENT
+    share_start_offset: Offset | Absent = ABSENT
     lag: Offsets | Absent = ABSENT
     lag_committed_view: Offsets | Absent = ABSENT
     lag_seconds: Seconds | Absent = ABSENT

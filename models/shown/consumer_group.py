@@ -30,6 +30,7 @@ from caughtup.models.lag.rates import produce_rate
 from caughtup.models.rebalances.rebalance import GroupRebalance
 from caughtup.models.records.fields import ABSENT, Absent, Part, or_absent, or_none
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.wire.share_groups import SHARE
 
 _UNIFORM, _COORDINATOR_RANGE = "uniform", "range"
 _CLASSIC: Mapping[str, Assign] = {
@@ -159,18 +160,17 @@ def explain_consumer_group(state: ClusterState, group: str) -> ConsumerGroupExpl
 def begin_explanation(state: ClusterState, group: str) -> BegunExplanation | None:
     """Return what is known of a group's assignment; None if it isn't one of consumers with members.
 
-    A Streams application whose tasks the coordinator assigns is one, too. A classic group is compared
-    if its record was kept, see ``ClusterState.apply_batch``.
+    A Streams application whose tasks the coordinator assigns is one, too, and a share group, whose
+    members may have the same partitions. A classic group is compared if its record was kept, see
+    ``ClusterState.apply_batch``.
     """
     membership = state.groups.membership(group)
-    if membership is None or membership.group_type not in ("classic", "consumer", "streams"):
+    if membership is None or membership.group_type not in ("classic", "consumer", "streams", SHARE):
         return None
     if not membership.members:
         return None
     amounts = _amounts(state, group)
-    owned: dict[str, list[TopicPartition]] = {one.member_id: [] for one in membership.members}
-    for partition, member in sorted(membership.owners.items()):
-        owned[member.member_id].append(partition)
+    owned = state.groups.assigned(group)
     metadata = state.kept_records.get(group)
     counts = state.ends.partition_counts()
     decision = state.group_decisions.last(group)
@@ -183,7 +183,8 @@ def begin_explanation(state: ClusterState, group: str) -> BegunExplanation | Non
         group_type=membership.group_type,
         generation=membership.generation,
         members=[
-            _member(state, group, one, owned[one.member_id], amounts) for one in membership.members
+            _member(state, group, one, owned.get(one.member_id, ()), amounts)
+            for one in membership.members
         ],
         assignor=or_absent(membership.assignor),
         decision=or_absent(decision),
@@ -250,7 +251,7 @@ def _assignable(
     members: dict[str, ConsumerMember] = {}
     for member in membership.members:
         name = member.member_id
-        has = owned[name]
+        has = owned.get(name, ())
         if consumer is not None:
             target = consumer.target_partitions(name, state.topics.names)
             has = in_target_order(topics, has if target is None else target)

@@ -59,6 +59,7 @@ def partition_lines(
 ) -> Iterator[PartitionLine]:
     """Yield a line for each of ``rows``, by default for each partition of a group."""
     kind: GroupType | Absent = or_absent(state.group_type(group))  # type: ignore[arg-type]
+    share = state.groups.share.get(group)
     for row in state.partition_rows(group) if rows is None else rows:
         line = PartitionLine(group, *row.partition, row.committed is not None, kind)
         line.committed = or_absent(row.committed)
@@ -75,6 +76,8 @@ def partition_lines(
         if row.lag is not None:
             line.lag = row.lag.lag
             line.lag_committed_view = row.lag.lag_committed_view
+        if share is not None:
+            line.share_start_offset = or_absent(share.starts.get(row.partition))
         if row.member is not None:
             line.member, line.client_id = row.member.member_id, row.member.client_id
         yield line
@@ -85,9 +88,7 @@ def member_lines(state: ClusterState, group: str) -> Iterator[MemberLine]:
     membership = state.groups.membership(group)
     if membership is None:
         return
-    owned: dict[str, list[tuple[str, int]]] = {}
-    for partition, member in sorted(membership.owners.items()):
-        owned.setdefault(member.member_id, []).append((*partition,))
+    owned = state.groups.assigned(group)
     application = state.applications.get(group)
     processes = (
         {m.member_id: str(m.process) for m in application.newest.members()} if application else {}
@@ -100,7 +101,7 @@ def member_lines(state: ClusterState, group: str) -> Iterator[MemberLine]:
             client_id=member.client_id,
             host=member.host,
             process=member.process or processes.get(member.member_id),
-            assigned=owned.get(member.member_id, []),
+            assigned=[(*partition,) for partition in owned.get(member.member_id, ())],
         )
 
 

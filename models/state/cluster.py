@@ -180,6 +180,10 @@ class ClusterState:
             if watching.is_watched(consumer_key.group, gone=is_end(consumer_key, consumer_record)):
                 with self._isolated(consumer_key.group, seen_ms):
                     self.groups.apply_consumer(consumer_key, consumer_record)
+        for group, share_group in batch.share_groups.items():
+            if watching.is_watched(group, gone=share_group is None):
+                with self._isolated(group, seen_ms):
+                    self.groups.apply_share(group, share_group)
         for streams_key, streams_record in batch.streams_group_records.items():
             if watching.is_watched(streams_key.group, gone=is_end(streams_key, streams_record)):
                 with self._isolated(streams_key.group, seen_ms):
@@ -317,7 +321,7 @@ class ClusterState:
             read_ms = query.looked_ms
         elif (asked_ms := self.asked_ms.get(group)) is not None:
             read_ms = asked_ms
-            if now_ms - asked_ms <= self.assessments.unread_allowed_ms:
+            if now_ms - asked_ms <= self.assessments.asked_allowed_ms:
                 # As of the answer, and of the log ends that were listed after it.
                 now_ms = max(asked_ms, min(now_ms, self.ends.newest_ms or 0))
         with self.faults.isolated(

@@ -10,7 +10,6 @@ from rich.table import Table
 from caughtup.agents.clock import now_ms
 from caughtup.agents.columns import MEMBER_COLUMNS, REBALANCE_COLUMNS, Column, cells
 from caughtup.models.rebalances.rebalance import GroupRebalance
-from caughtup.models.records.fields import Absent
 from caughtup.models.shown.consumer_group import ConsumerGroupExplanation
 from caughtup.models.shown.sentences import decided_sentences, sentences
 
@@ -19,7 +18,7 @@ _MOST_REBALANCES = 10
 
 def print_consumer_group(console: Console, group: ConsumerGroupExplanation) -> None:
     """Print a group's assignment, who decided it, and what one member more or fewer would change."""
-    what = "generation" if isinstance(group.next_assignor, Absent) else "epoch"
+    what = "generation" if group.group_type == "classic" else "epoch"
     console.print(f"{group.group}, {what} {group.generation}", style="bold")
     for line in decided_sentences(group):
         console.print(line)

@@ -23,6 +23,8 @@ VERSIONS = {
     Key.DESCRIBE_GROUPS: (5,),
     Key.CONSUMER_GROUP_DESCRIBE: (1, 0),
     Key.STREAMS_GROUP_DESCRIBE: (0,),
+    Key.SHARE_GROUP_DESCRIBE: (1,),
+    Key.DESCRIBE_SHARE_GROUP_OFFSETS: (1, 0),
     Key.OFFSET_FETCH: (8, 5),
 }
 #: The first versions of ListGroups with the groups' types, and of OffsetFetch for many groups.
@@ -47,7 +49,7 @@ def describe_groups_call(groups: Sequence[str], key: Key, version: int) -> Call:
     """Ask for the members of groups of one type, without the operations that we are allowed.
 
     DescribeGroups is for classic groups, since 2.4; ConsumerGroupDescribe for those on KIP-848's
-    protocol, since 4.0; StreamsGroupDescribe for those on KIP-1071's, since 4.1.
+    protocol, since 4.0; StreamsGroupDescribe for those on KIP-1071's, and ShareGroupDescribe for share groups, since 4.1.
     """
     return Call(
         key, version, True, flexible_array(map(flexible_string, groups)) + _FALSE + _NO_TAGS

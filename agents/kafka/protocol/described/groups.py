@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from caughtup.agents.kafka.protocol.described.share_groups import read_share_group
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.models.polls.asked import AskedKey, AskedRecord
 from caughtup.models.wire.bounds import bounded, epoch, partitions
@@ -31,6 +32,7 @@ from caughtup.models.wire.record_keys import (
     ConsumerGroupKey,
     ConsumerGroupMemberKey,
     RecordType,
+    ShareGroupKey,
     StreamsGroupKey,
     StreamsGroupMemberKey,
 )
@@ -77,7 +79,8 @@ class DescribedGroup(NamedTuple):
 
 
 def decode_described_groups(data: bytes, key: Key, version: int) -> list[DescribedGroup]:
-    """Decode the answer to DescribeGroups v5, ConsumerGroupDescribe v0 or v1, or StreamsGroupDescribe v0.
+    """Decode the answer to DescribeGroups v5, ConsumerGroupDescribe v0 or v1, StreamsGroupDescribe v0
+    or ShareGroupDescribe v1.
 
     Raises DecodeError.
     """
@@ -338,8 +341,15 @@ def _skip_offset(reader: FlexibleReader) -> None:
     reader.tagged_fields()
 
 
+def _share_group(reader: FlexibleReader, _: int) -> DescribedGroup:
+    group, code, found = read_share_group(reader)
+    key = ShareGroupKey(RecordType.SHARE_GROUP_METADATA, group)
+    return DescribedGroup(group, code, {} if code else {key: found})
+
+
 _READERS: dict[Key, Callable[[FlexibleReader, int], DescribedGroup]] = {
     Key.DESCRIBE_GROUPS: _classic_group,
     Key.CONSUMER_GROUP_DESCRIBE: _consumer_group,
     Key.STREAMS_GROUP_DESCRIBE: _streams_group,
+    Key.SHARE_GROUP_DESCRIBE: _share_group,
 }
