@@ -80,7 +80,7 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
     """Return a Streams application with a warm-up, plain groups, and partitions in movement.
 
     ``plain``: partition 0 committed behind an open transaction, 1 never; ``gone``: a commit on a
-    deleted topic; ``hostile``: a group name that breaks incorrect quoting.
+    deleted topic; ``hostile``: a group name that breaks incorrect quoting; ``sharing``: a share group.
     """
     partitions = tuple(TopicPartition("clicks", number) for number in (0, 1))
     state = state_with_ends(
@@ -93,6 +93,9 @@ def everything(hostile: str = HOSTILE) -> ClusterState:
         (b"\x00\x0f", b"a share group's record"),
         (b"\x00\x01\x00", b"a key cut short"),
     )
+    member = ShareGroupMember("s1", "sharer", "/127.0.0.1", 4, ("clicks",), partitions)
+    share = ShareGroup(4, 4, "simple", (member,), {partitions[0]: 30})
+    state.apply_batch(Batch(share_groups={"sharing": share}), START_MS)
     for partition in partitions:
         state.apply_ends(partition, EndOffsets(20, 90, 100, START_MS))
     log_ends = {1: 900, 2: 900, 3: 100}

@@ -190,8 +190,21 @@ def _storm(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, group, storm.cause, client), storm.rebalances)
 
 
+def _share_starts(family: Family, scrape: Scrape, group: str) -> Iterator[bytes]:
+    found = scrape.state.groups.share.get(group)
+    if found is None or scrape.group_labels.detail.granularity != "partition":
+        return
+    for (topic, number), start in sorted(found.starts.items()):
+        yield family.line((scrape.state.cluster, group, topic, str(number)), start)
+
+
 def _groups(scrape: Scrape) -> list[str]:
     return scrape.groups
+
+
+def _share_groups(scrape: Scrape) -> list[str]:
+    share = scrape.state.groups.share
+    return [group for group in scrape.groups if group in share] if share else []
 
 
 def _by_partition(
@@ -258,6 +271,13 @@ GROUP_TOTALS = (
         ("cluster", "group", "status"),
         _statuses,
         _groups,
+    ),
+    Family(
+        "caughtup_group_share_start_offset",
+        "Share-partition start offset of a share group: each record before it is done",
+        ("cluster", "group", "topic", "partition"),
+        _share_starts,
+        _share_groups,
     ),
     Family(
         "caughtup_group_rebalances_total",

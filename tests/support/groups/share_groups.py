@@ -18,6 +18,10 @@ _SOURCE = Path(__file__).parents[1] / "java" / "ShareGroups.java"
 ONE_BROKER = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    # Members learn their assignment sooner, and what one has taken is another's sooner.
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.record.lock.duration.ms": "15000",
 }
 
 
