@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from caughtup.agents.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
@@ -43,3 +46,18 @@ def test_every_file_and_folder_that_a_page_names_is_there(page: str) -> None:
         if name not in known() and not any(file.endswith(f"/{name}") for file in known())
     }
     assert missing == set()
+
+
+def test_the_settings_for_rented_clusters_are_settings() -> None:
+    text = (ROOT / "docs/rented.md").read_text()
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        Settings.model_validate(tomllib.loads(block))
+
+
+def test_each_rented_product_says_whether_it_was_tried() -> None:
+    text = (ROOT / "docs/rented.md").read_text()
+    products = text.partition("\n## Products\n")[2].split("\n### ")[1:]
+    assert products
+    assert not [product for product in products if "\n\n**Not tried.**" not in product]
