@@ -29,7 +29,7 @@ from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel
 from caughtup.agents.lag_topic import LagTopic
 from caughtup.agents.memory_watch import MemoryWatch
 from caughtup.agents.offsets.agent import CaughtUp, Changes, ChannelMark, offsets
-from caughtup.agents.offsets.asking import GroupsReader
+from caughtup.agents.offsets.asking import BY_ASKING, GroupsReader
 from caughtup.agents.offsets.reader import OffsetsReader
 from caughtup.agents.probes.assignors import AssignorsProbe
 from caughtup.agents.process.health import Health
@@ -174,6 +174,7 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
     ends = EndOffsetsProbe(settings, health, state, publisher.topic(END_OFFSETS), hurry)
     log_reader = OffsetsReader(settings, health, changes, shared=is_shared)
     reads_log = settings.source != "ask"
+    health.source = None if reads_log else BY_ASKING.format(settings.ask_interval)
     state.rebalancing.coordinator_moved_ms = partial(coordinator_moved_ms, log_reader.partitions)
     transactions = TransactionsProbe(
         settings, health, state, publisher.topic(TRANSACTIONS), log_reader.held_offsets

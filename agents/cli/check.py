@@ -14,6 +14,7 @@ from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
     KafkaError,
+    UnsupportedVersionError,
 )
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -32,6 +33,7 @@ from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.offsets.asking import BY_ASKING
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
 from caughtup.agents.topics.definitions import creation_problem
@@ -182,12 +184,7 @@ def _source(admin: AdminClient, settings: Settings) -> Finding:
     if source == "log":
         return _checked(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
     why = "as set" if settings.source == "ask" else f"{CONSUMER_OFFSETS} may not be read"
-    return Finding(
-        "source",
-        True,
-        f"coordinators are asked about every group in {settings.ask_interval:g} s ({why}): commits "
-        "are up to that old, stalled looks like stopped, and leaders' decisions may not be comparable",
-    )
+    return Finding("source", True, f"{why}: {BY_ASKING.format(settings.ask_interval)}")
 
 
 def _readable_offsets(admin: AdminClient, settings: Settings) -> str:
@@ -238,7 +235,10 @@ def _list_reassignments(settings: Settings) -> str:
         async with ClusterProtocol(aiokafka_config(settings)) as protocol:
             return len(await protocol.list_reassignments())
 
-    return f"{asyncio.run(count())} partitions in movement"
+    try:
+        return f"{asyncio.run(count())} partitions in movement"
+    except UnsupportedVersionError:
+        return "not known: the brokers do not list them"
 
 
 def _checked(name: str, check: Callable[[], str]) -> Finding:

@@ -154,7 +154,7 @@ class ClusterLooks:
 
     def _read_own_topics(self, progress: Progress) -> None:
         settings, state = self._settings, self._state
-        for topic in _OWN_TOPICS if settings.own_topics else ():
+        for topic in _OWN_TOPICS:
             for key, value in read_if_allowed(settings, topic.topic, progress):
                 topic.apply_record(state, key, value)
 

@@ -25,6 +25,11 @@ from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 
+#: What is known less well by asking, with the interval in seconds.
+BY_ASKING = (
+    "coordinators are asked about every group in {:g} s: commits are up to that old, stalled looks like "
+    "stopped, and leaders' decisions may not be comparable"
+)
 _TIMEOUT_SECONDS = 10.0
 #: The share of the interval over which the requests of a round are spread.
 _SPREAD = 0.1

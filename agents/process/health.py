@@ -114,6 +114,8 @@ class Health:
       they refuse them.
     - ``shares``: which instance has how many of the partitions of ``__consumer_offsets``; None if
       one has all.
+    - ``source``: what is known less well since coordinators are asked about groups; None if their log
+      is read.
     - ``ready``: the offsets reader has passed the end offsets that it saw at its start.
     - ``broken``: what failed beyond repair. Then the service is not ready, its figures do not
       count, and the process ends.
@@ -142,6 +144,7 @@ class Health:
     settings: str | None = None
     unfenced: str | None = None
     shares: str | None = None
+    source: str | None = None
     ready: bool = False
     broken: str | None = None
     standby: str | None = None
@@ -223,6 +226,7 @@ class Health:
             *(() if self.settings is None else (f"settings: {self.settings}",)),
             *(() if self.unfenced is None else (f"fence: {self.unfenced}",)),
             *(() if self.shares is None else (f"shares: {self.shares}",)),
+            *(() if self.source is None else (f"source: {self.source}",)),
             *(f"{topic}: {why}" for (topic, _), why in sorted(self.topic_problems.items())),
         ]
 

@@ -47,11 +47,13 @@ class _NotAllowedError(UserError):
 def read_if_allowed(
     settings: Settings, name: str, progress: Progress, since_ms: int | None = None
 ) -> Records:
-    """Yield the records of one of the service's topics; none if it is missing or not allowed.
+    """Yield the records of one of the service's topics; none if it is missing or not allowed, or not used.
 
     For commands: the service's records add the past to what a command sees by itself.
     ``since_ms``: only records written since that time.
     """
+    if not settings.own_topics:
+        return
     topic = topic_name(settings, name)
 
     def skip(offset: int, why: str) -> None:
@@ -70,12 +72,14 @@ def read_service_topic(
     progress: Progress,
     accepts: Accepts | None = None,
 ) -> Records:
-    """Yield the records of one of the service's topics.
+    """Yield the records of one of the service's topics; none if it has no topics.
 
     Batches that cannot be decompressed count as refused. Only records for which ``accepts`` returns
     True are yielded; it gets records with their headers. Raises UserError when the topic cannot be
     read.
     """
+    if not settings.own_topics:
+        return
 
     def refuse(offset: int, why: str) -> None:
         state.refused.refuse(name, None, BAD_COMPRESSION, f"offset {offset}: {why}", now_ms())

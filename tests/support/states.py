@@ -10,11 +10,12 @@ from caughtup.models.decisions.application import Application
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters
-from caughtup.models.polls.batch import Record, decode_batch
+from caughtup.models.polls.batch import Batch, Record, decode_batch
 from caughtup.models.records.fields import json_values
 from caughtup.models.records.reassignments import ReassignmentRecord
 from caughtup.models.records.transactions import HeldPartition, OpenTransaction
 from caughtup.models.state.cluster import ClusterState
+from caughtup.models.wire.share_groups import ShareGroup, ShareGroupMember
 from tests.support.groups.records import GROUP, SOURCE, START_MS, commit, consumer_generation
 from tests.support.groups.streams import CHANGELOG, WARMING, generation
 from tests.support.reassignments.observations import a_reassignment

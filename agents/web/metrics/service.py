@@ -32,6 +32,12 @@ def _cluster_info(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, scrape.health.cluster_name), 1)
 
 
+def _source(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    asks = scrape.health.source is not None
+    for name, is_used in (("ask", asks), ("log", not asks)):
+        yield family.line((scrape.state.cluster, name), int(is_used))
+
+
 def _ready(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     yield family.line((scrape.state.cluster,), scrape.health.has_read)
 
@@ -148,6 +154,12 @@ SERVICE_FAMILIES = (
         ("cluster", "cluster_name"),
         _cluster_info,
         known=lambda scrape: scrape.health.cluster_name is not None,
+    ),
+    Family(
+        "caughtup_source",
+        "1 for where groups and commits come from: log, or ask, which knows less",
+        ("cluster", "source"),
+        _source,
     ),
     Family(
         "caughtup_offsets_reader_ready",
