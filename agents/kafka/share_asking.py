@@ -58,18 +58,14 @@ class ShareAsker:
         offered = await self._protocol.offered(broker)
         key = Key.DESCRIBE_SHARE_GROUP_OFFSETS
         version = choose_version(offered, key, VERSIONS[key])
-        read = {one for group in groups for one in self._positions.get(group, ())}
-        before = await self._ends(read)
-        asked_ms = now_ms()
-        call = share_offsets_call(groups, version)
-        data = await self._protocol.connections.ask(broker, call)
-        found = await decode(lambda raw: decode_share_offsets(raw, version), data)
-        after = await self._ends(
-            TopicPartition(topic, number)
-            for one in found
-            for topic, numbers, _, _ in one.topics
-            for number in numbers.tolist()
-        )
+        places = {one for group in groups for one in self._positions.get(group, ())}
+        before = await self._ends(places)
+        asked_ms, found = now_ms(), await self._far(broker, groups, version)
+        if not (places := _places(found)) <= before.keys():
+            before = await self._ends(places)
+            asked_ms, found = now_ms(), await self._far(broker, groups, version)
+            places = _places(found)
+        after = await self._ends(places)
         answered = set[str]()
         for one in found:
             if one.error_code:
@@ -81,6 +77,11 @@ class ShareAsker:
                 self._take(one, before, after, asked_ms)
                 answered.add(one.group)
         return answered
+
+    async def _far(self, broker: int, groups: Sequence[str], version: int) -> list[ShareOffsets]:
+        call = share_offsets_call(groups, version)
+        data = await self._protocol.connections.ask(broker, call)
+        return await decode(lambda raw: decode_share_offsets(raw, version), data)
 
     def _take(
         self,
@@ -101,9 +102,9 @@ class ShareAsker:
                 place = TopicPartition(topic, number)
                 if begins != UNKNOWN:
                     starts[place] = begins
-                if lag == UNKNOWN or place not in after:
+                if lag == UNKNOWN or place not in before or place not in after:
                     continue
-                at = position(lag, before.get(place), after[place], last.get(place))
+                at = position(lag, before[place], after[place], last.get(place))
                 positions[place] = at
                 kept.append((number, at))
             rows = np.array(kept, np.int64).reshape(-1, 2)
@@ -143,13 +144,23 @@ class ShareAsker:
         return ends
 
 
-def position(lag: int, before: int | None, after: int, last: int | None) -> int:
+def _places(found: Iterable[ShareOffsets]) -> set[TopicPartition]:
+    return {
+        TopicPartition(topic, number)
+        for one in found
+        for topic, numbers, _, _ in one.topics
+        for number in numbers.tolist()
+    }
+
+
+def position(lag: int, before: int, after: int, last: int | None) -> int:
     """Return a share group's position in a log of which ``lag`` records are not done.
 
-    The log end was ``before`` (None: not known) when its coordinator was asked and ``after`` once it
-    had answered, and the group's position was ``last``, which it still is if it can be.
+    The log end was ``before`` when its coordinator was asked and ``after`` once it had answered. It is
+    the least position that is possible, or ``last``, where the group was, if it may still be there:
+    so a group doesn't seem to move because its log grows.
     """
-    least, most = after - lag if before is None else before - lag, after - lag
-    if last is not None and least <= last <= most:
+    least = max(0, before - lag)
+    if last is not None and least <= last <= after - lag:
         return last
-    return max(0, most)
+    return least

@@ -56,7 +56,7 @@ def test_on_standby_nobody_is_told_figures_that_the_active_instance_tells() -> N
     told = scrape(everything(), Health(ready=True))
     assert told["caughtup_active"] == {(): 1}
     of_itself = ("offsets", "snapshot", "probe", "decode", "records", "faults", "recent", "active")
-    of_itself += ("build", "event_loop", "web", "rebalance_requests")
+    of_itself += ("build", "event_loop", "web", "rebalance_requests", "source")
     others = [
         name for name in standby if not name.startswith(tuple(f"caughtup_{n}" for n in of_itself))
     ]

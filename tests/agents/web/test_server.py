@@ -60,7 +60,7 @@ async def test_metrics_parse_as_what_their_content_type_says(site: Site) -> None
         text = await response.text()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     groups = {s.labels["group"] for s in families["caughtup_group_lag_records"].samples}
-    assert groups == {GROUP, "plain", HOSTILE}
+    assert groups == {GROUP, "plain", HOSTILE, "sharing"}
     asked = {"Accept": "application/openmetrics-text; version=1.0.0"}
     async with site.get("/metrics", headers=asked) as response:
         assert response.headers["Content-Type"].startswith("application/openmetrics-text")

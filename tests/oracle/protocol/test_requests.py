@@ -10,6 +10,7 @@ from caughtup.agents.kafka.protocol import requests, transactions
 from caughtup.agents.kafka.protocol.cluster_answers import release
 from caughtup.agents.kafka.protocol.connection import EncodedRequest
 from caughtup.agents.kafka.protocol.described import calls
+from caughtup.agents.kafka.protocol.described.share_groups import share_offsets_call
 from caughtup.agents.kafka.protocol.requests import Key, ResourceType
 from caughtup.models.ids import TopicPartition
 from tests.oracle.protocol.messages import Messages
@@ -113,6 +114,14 @@ CALLS = {
     "describe streams groups": (
         calls.describe_groups_call(["orders", "ä"], Key.STREAMS_GROUP_DESCRIBE, 0),
         {"groupIds": ["orders", "ä"], "includeAuthorizedOperations": False},
+    ),
+    "describe share groups": (
+        calls.describe_groups_call(["orders", "ä"], Key.SHARE_GROUP_DESCRIBE, 1),
+        {"groupIds": ["orders", "ä"], "includeAuthorizedOperations": False},
+    ),
+    "how far share groups are": (
+        share_offsets_call(["orders", "ä"], 1),
+        {"groups": [{"groupId": "orders", "topics": None}, {"groupId": "ä", "topics": None}]},
     ),
     "fetch the offsets of many groups": (
         calls.offset_fetch_call(["orders", "ä"], 8),

@@ -101,7 +101,19 @@ def test_a_group_has_one_status_of_all_and_none_before_it_was_judged(
 def test_members_are_counted_with_the_kind_of_their_group(
     series: dict[str, dict[Labels, float]],
 ) -> None:
-    assert series["caughtup_group_members"] == {(GROUP, "streams"): 2, ("plain", "classic"): 2}
+    assert series["caughtup_group_members"] == {
+        (GROUP, "streams"): 2,
+        ("plain", "classic"): 2,
+        ("sharing", "share"): 1,
+    }
+
+
+def test_a_share_group_has_its_start_offsets(series: dict[str, dict[Labels, float]]) -> None:
+    assert series["caughtup_group_share_start_offset"] == {("sharing", "clicks", "0"): 30}
+
+
+def test_where_groups_come_from(series: dict[str, dict[Labels, float]]) -> None:
+    assert series["caughtup_source"] == {("ask",): 0, ("log",): 1}
 
 
 def test_the_log_end_is_told_in_both_views(series: dict[str, dict[Labels, float]]) -> None:
@@ -233,6 +245,7 @@ def test_the_service_tells_of_itself(series: dict[str, dict[Labels, float]]) -> 
         ("publish",): 0,
         ("reassignments",): 1,
         ("rebalances",): 0,
+        ("share_groups",): 0,
         ("topics",): 0,
         ("transactions",): 0,
     }
@@ -267,7 +280,7 @@ def test_the_series_of_an_application_go_with_it() -> None:
     read(state, group_tombstone())
     found = scrape(state)
     assert "caughtup_task_lag_records" not in found
-    assert found["caughtup_group_members"] == {("plain", "classic"): 2}
+    assert found["caughtup_group_members"] == {("plain", "classic"): 2, ("sharing", "share"): 1}
 
 
 def test_a_hostile_name_is_a_label_and_nothing_else(

@@ -76,7 +76,7 @@ def test_it_says_how_the_service_itself_is_doing(page: dict[str, Any]) -> None:
 
 def test_groups_are_summed_up_in_order(page: dict[str, Any]) -> None:
     groups = {group["group"]: group for group in page["groups"]}
-    assert list(groups) == sorted([HOSTILE, "gone", GROUP, "plain"])
+    assert list(groups) == sorted([HOSTILE, "gone", GROUP, "plain", "sharing"])
     assert groups["plain"] == {
         "group": "plain",
         "group_type": "classic",
