@@ -203,7 +203,7 @@ class GroupAsker:
         for one in groups:
             if one.group_type == CLASSIC and one.state == EMPTY:
                 answered.add(one.group)
-                self._known.described(one.group, _without_members(one))
+                self._known.described(one.group, _without_members(one), now_ms())
             else:
                 by_type.setdefault(one.group_type, []).append(one.group)
         for group_type, names in sorted(by_type.items()):
@@ -275,7 +275,7 @@ class GroupAsker:
 
     def _take_described(self, group: str, found: DescribedGroup) -> None:
         if found.records is not None:
-            self._known.described(group, found.records)
+            self._known.described(group, found.records, now_ms())
 
     def _take_committed(self, group: str, found: CommittedOffsets) -> None:
         self._known.committed(group, found.topics, now_ms())

@@ -4,7 +4,8 @@ Where ``__consumer_offsets`` may not be read, coordinators are asked, again and 
 from their last answers becomes a ``Batch``, which is applied like one from the log. What no answer
 has is made up in one way each:
 
-- the time of a commit is that of the answer that first had it: at most one interval late;
+- the time of a commit, and of a classic group's generation, is that of the answer that first had
+  it: at most one interval late;
 - a commit that repeats its offset is not seen;
 - the generation of a classic group is one more than the newest that a member says it was in, or else
   than the last one here;
@@ -89,13 +90,17 @@ class AskedGroups:
         """Return the groups that were there by the last answers."""
         return set(self._groups)
 
-    def described(self, group: str, records: Mapping[AskedKey, AskedRecord]) -> None:
-        """Take in all records of a group, by their keys; none if it has no members and no state."""
+    def described(self, group: str, records: Mapping[AskedKey, AskedRecord], at_ms: int) -> None:
+        """Take in all records of a group, answered at a time (ms), by their keys.
+
+        There are none if it has no members and no state.
+        """
         known = self._groups.setdefault(group, _Group())
         key = GroupKey(group)
         if isinstance(found := records.get(key), GroupMetadata):
             before = known.records.get(key)
-            records = {key: _numbered(found, before if isinstance(before, GroupMetadata) else None)}
+            before = before if isinstance(before, GroupMetadata) else None
+            records = {key: _numbered(found, before, at_ms)}
         share_key = ShareGroupKey(RecordType.SHARE_GROUP_METADATA, group)
         if isinstance(share := records.get(share_key), ShareGroup):
             before = known.records.get(share_key)
@@ -189,12 +194,15 @@ class AskedGroups:
         self._keys += [head + _PARTITION.pack(number) for number in partitions.tolist()]
 
 
-def _numbered(found: GroupMetadata, before: GroupMetadata | None) -> GroupMetadata:
-    """Return the metadata with a generation: the last one if nothing has changed."""
-    if before is not None and replace(before, generation=found.generation) == found:
+def _numbered(found: GroupMetadata, before: GroupMetadata | None, at_ms: int) -> GroupMetadata:
+    """Return the metadata with a generation and its time (ms): the last ones if nothing has changed."""
+    if before is not None and before == replace(
+        found, generation=before.generation, state_timestamp_ms=before.state_timestamp_ms
+    ):
         return before
     least = 1 if before is None else before.generation + 1
-    return replace(found, generation=max(least, 1 + _newest_told(found)))
+    generation = max(least, 1 + _newest_told(found))
+    return replace(found, generation=generation, state_timestamp_ms=at_ms)
 
 
 def _newest_told(metadata: GroupMetadata) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import urllib.parse
@@ -17,8 +18,10 @@ from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.topics import create_topics
 from tests.integration.conftest import MakeTopic
 from tests.support.groups.staged_rebalances import CLASSIC, CONSUMER, Stage, old_topic
+from tests.support.kafka.streams_members import PlayedApplication, topics_of
 from tests.support.service import Service, caughtup, commit, wait_for
 
 #: What the two sources can't agree on: times, what follows from when a commit was made, and the
@@ -193,3 +196,41 @@ def test_the_command_asks_as_well(
     assert (line["committed"], line["lag"]) == (4, 6)
     checked = caughtup("check", *servers, directory=tmp_path, environment=asked)
     assert "coordinators are asked" in " ".join(checked.out.split()), checked
+
+
+def copies(application: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return each copy of each task: the task, its process and its role."""
+    found = [copy for task in application["tasks"] for copy in task["copies"]]
+    return sorted((one["task"], one["process"], one["role"]) for one in found)
+
+
+def test_an_application_is_decided_by_the_answers(
+    shared_cluster: EmbeddedCluster, both: Both, group: str
+) -> None:
+    create_topics(shared_cluster, dict.fromkeys(topics_of(group), 2))
+
+    async def rebalance() -> int:
+        async with PlayedApplication(shared_cluster.bootstrap_servers, group) as application:
+            generation, _ = await application.rebalance((), joins_after=0.3)
+        return generation
+
+    generation = asyncio.run(rebalance())
+
+    def application(service: Service) -> dict[str, Any]:
+        found: list[dict[str, Any]] = service.page()["applications"]
+        return next((one for one in found if one["group"] == group), {})
+
+    for service in (both.reads, both.asks):
+        wait_for(
+            "its generation is decided",
+            lambda service=service: application(service).get("exact"),
+            60,
+        )
+    reads, asks = application(both.reads), application(both.asks)
+    assert reads["generation"] == generation
+    assert asks["generation"] in (generation, 1), (
+        "members say in which one they were, or none has yet"
+    )
+    assert copies(asks) == copies(reads)
+    assert asks["exact"]["result"] in (reads["exact"]["result"], "undetermined")
+    assert asks["recommendation"]["movements"] == reads["recommendation"]["movements"]

@@ -45,7 +45,7 @@ def metadata(*members: GroupMember) -> GroupMetadata:
 
 def told(known: AskedGroups, *members: GroupMember) -> GroupMetadata | None:
     """Take in a classic group; return the record that follows from it, None without one."""
-    known.described("g", {GroupKey("g"): metadata(*members)})
+    known.described("g", {GroupKey("g"): metadata(*members)}, 1)
     return known.take().groups.get("g")
 
 
@@ -119,7 +119,7 @@ def test_a_group_that_changed_its_protocol_loses_its_former_record() -> None:
     known = AskedGroups()
     told(known, member())
     key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, "g")
-    known.described("g", {key: ConsumerGroupMetadata(3, 0)})
+    known.described("g", {key: ConsumerGroupMetadata(3, 0)}, 1)
     batch = known.take()
     assert batch.groups == {"g": None}
     assert batch.consumer_group_records == {key: ConsumerGroupMetadata(3, 0)}
@@ -128,7 +128,7 @@ def test_a_group_that_changed_its_protocol_loses_its_former_record() -> None:
 def test_a_group_that_is_gone_leaves_nothing() -> None:
     known, state = AskedGroups(), ClusterState("c", {})
     told_first: Any = metadata(member())
-    known.described("g", {GroupKey("g"): told_first})
+    known.described("g", {GroupKey("g"): told_first}, 1)
     known.committed("g", offsets({"orders": {0: 7}}), 1)
     state.apply_batch(known.take(), 1)
     assert state.group_names() == ["g"]

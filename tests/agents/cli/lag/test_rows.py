@@ -19,7 +19,7 @@ FIELDS = {
     "partition": (
         "kind group topic partition has_commit",
         """group_type committed end_offset last_stable_offset start_offset share_start_offset lag
-        lag_committed_view         lag_seconds member client_id verdict""",
+        lag_committed_view lag_seconds member client_id verdict""",
     ),
     "member": ("kind group group_type member client_id host assigned", "process"),
     "task": (
