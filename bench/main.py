@@ -17,6 +17,10 @@ def bench() -> None:
 
 for origin, short_help in (
     (
+        "caughtup.bench.asking:asking",
+        "Measure what it costs to ask coordinators about every group.",
+    ),
+    (
         "caughtup.bench.assign.command:assign",
         "Compare the speed of decisions with the published jar's.",
     ),

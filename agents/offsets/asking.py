@@ -86,9 +86,12 @@ class GroupsReader(Service):
                 asker = GroupAsker(protocol, self._known, self._failed, self._types)
                 while not self.should_stop:
                     began = time.monotonic()
+                    sent = protocol.connections.requests
                     # One that stands by reads the log, too, but asks nothing beside it.
                     if self._is_alone or self._health.standby is None:
                         await self._round(asker)
+                        self._health.ask_seconds = time.monotonic() - began
+                        self._health.ask_requests += protocol.connections.requests - sent
                     self._beat()
                     left = began + self._settings.ask_interval - time.monotonic()
                     await self.sleep(max(left, _PAUSE_SECONDS))

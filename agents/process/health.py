@@ -133,6 +133,8 @@ class Health:
     - ``probed_ms``: when each probe last succeeded, in ms. ``probe_errors``: failures by probe.
     - ``rebalance_requests``: the requests by which rebalances are looked for, and end offsets are
       listed meanwhile.
+    - ``ask_requests``: the requests by which coordinators are asked about groups, and
+      ``ask_seconds``: how long the last round of them took.
     - ``web_refusals``: what the web port refused or cut off, by reason.
     - ``leaderless_partitions``: partitions without a leader at the last listing of end offsets.
     """
@@ -159,6 +161,8 @@ class Health:
     probed_ms: dict[str, int] = field(default_factory=dict)
     probe_errors: Counter[str] = field(default_factory=Counter)
     rebalance_requests: int = 0
+    ask_requests: int = 0
+    ask_seconds: float | None = None
     web_refusals: Counter[str] = field(default_factory=Counter)
     leaderless_partitions: int = 0
     #: The supervisor reads these to find parts that hang.

@@ -73,6 +73,15 @@ def _last_poll(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster,), scrape.health.polled_ms / 1000)
 
 
+def _ask_requests(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    yield family.line((scrape.state.cluster,), scrape.health.ask_requests)
+
+
+def _ask_seconds(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
+    if scrape.health.ask_seconds is not None:
+        yield family.line((scrape.state.cluster,), scrape.health.ask_seconds)
+
+
 def _rebalance_requests(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     yield family.line((scrape.state.cluster,), scrape.health.rebalance_requests)
 
@@ -262,6 +271,19 @@ SERVICE_FAMILIES = (
         ("cluster", "probe"),
         _probe_errors,
         type="counter",
+    ),
+    Family(
+        "caughtup_source_requests_total",
+        "Requests by which coordinators are asked about groups: all of them, or share groups",
+        _CLUSTER,
+        _ask_requests,
+        type="counter",
+    ),
+    Family(
+        "caughtup_source_round_seconds",
+        "How long the last round of these requests took; at most ask_interval is as set",
+        _CLUSTER,
+        _ask_seconds,
     ),
     Family(
         "caughtup_rebalance_requests_total",

@@ -25,6 +25,7 @@ NEEDING = [
 #: Commands that only a checkout has.
 OF_A_CHECKOUT = [
     ["demo", "--scripted"],
+    ["bench", "asking"],
     ["bench", "assign"],
     ["bench", "churn"],
     ["bench", "fleet", "--output", "o"],
