@@ -111,7 +111,7 @@ PARTITION_COLUMNS = (
         "COMMITTED",
         right=True,
         order=0,
-        of=("committed", "has_commit"),
+        of=("committed", "has_commit", "share_start_offset"),
         unit="committed",
         page=Page("Committed", place=4, spare=True),
     ),

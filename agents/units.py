@@ -53,8 +53,9 @@ def formatted(unit: Unit, *values: object) -> str:
     """Return values formatted in a unit, empty if unknown.
 
     ``lag`` takes the lag and its lower bound, in offsets; ``age`` the age of the oldest unread
-    record in seconds and the method of its estimate; ``log end`` the end, the committed offset and
-    the verdict; ``left`` bytes, and offsets in case bytes are unknown; ``of`` a part and the whole;
+    record in seconds and the method of its estimate; ``committed`` the offset, whether
+    there is one, and a share group's start offset; ``log end`` the end, the committed offset and the
+    verdict; ``left`` bytes, and offsets in case bytes are unknown; ``of`` a part and the whole;
     ``time to go`` seconds, and whether it never ends.
     """
     return _UNITS[unit](*values)
@@ -70,6 +71,14 @@ def _age(seconds: float | None, method: str | None) -> str:
     if seconds is None:
         return UNKNOWN
     return f"{AT_LEAST if method == 'at_least' else ''}{seconds:.0f}"
+
+
+def _committed(offset: int | None, has: bool, share_start: int | None) -> str:
+    """Return the committed offset; of a share group, which commits none, with its start offset."""
+    if not has:
+        return "never"
+    start = "" if share_start is None else f" from {share_start}"
+    return f"{UNKNOWN if offset is None else offset}{start}"
 
 
 def _log_end(end: int | None, committed: int | None, verdict: str | None) -> str:
@@ -147,9 +156,7 @@ _UNITS: dict[Unit, Callable[..., str]] = {
     "state": lambda word: LAG.unassessed if word is None else word,
     "lag": _lag,
     "age": _age,
-    "committed": lambda offset, has: (
-        (UNKNOWN if offset is None else str(offset)) if has else "never"
-    ),
+    "committed": _committed,
     "log end": _log_end,
     "count": lambda some: str(len(some)),
     "names": lambda *some: " ".join(name for names in some for name in names),

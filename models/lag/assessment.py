@@ -32,7 +32,7 @@ from caughtup.models.lag.assessed import (
     retold_at,
     verdict_at,
 )
-from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, lag_figures
+from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, CommitSource, lag_figures
 from caughtup.models.lag.lagging import (
     HELD_MS,
     SMALL_STEP,
@@ -119,13 +119,13 @@ class Assessments:
         now_ms: int,
         read_ms: int | None = None,
         holders: Mapping[TopicPartition, OpenTransaction] = NO_HOLDERS,
-        hides_repeats: bool = False,
+        source: CommitSource = "log",
     ) -> Iterator[object]:
         """Assess one group in steps of many partitions without lag, or one with lag.
 
         ``read_ms`` is when ``__consumer_offsets`` was last read to its end, None for just now: long
         after that, no group is said not to commit. ``holders`` are the transactions that hold back
-        the last stable offset of a partition. ``hides_repeats``: as in ``LagFigures``. The caller may do other work between two steps;
+        the last stable offset of a partition. ``source``: as in ``LagFigures``. The caller may do other work between two steps;
         changes made meanwhile may or may not count. The group's verdict is set after the last step.
         """
         unread_ms = 0 if read_ms is None else now_ms - read_ms
@@ -198,9 +198,9 @@ class Assessments:
                 since.get(partition, 0),
                 holders.get(partition),
                 reads_uncommitted,
-                hides_repeats,
+                source,
             )
-            late_ms = self.asked_allowed_ms if hides_repeats else UNREAD_ALLOWED_MS
+            late_ms = UNREAD_ALLOWED_MS if source == "log" else self.asked_allowed_ms
             verdict = unless_unread(partition_verdict(figures), figures, unread_ms, late_ms)
             kept = kept_of(verdict, figures, known, history, now_ms, on_others=on_others)
             behind[partition] = kept

@@ -25,6 +25,9 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.transactions import OpenTransaction
 
 Method = Literal["caught_up", "interpolated", "at_least"]
+#: The log of commits; a coordinator's answers, in which a commit that repeats its offset is not seen; or
+#: the lag of a share group, which commits no offsets.
+CommitSource = Literal["log", "ask", "share"]
 
 
 class LagSeconds(NamedTuple):
@@ -92,7 +95,7 @@ class LagFigures(NamedTuple):
     has been assigned to the group. ``held_seconds``: the least time for which an open transaction
     has held back the last stable offset where it is, with records behind it; ``holder``: that
     transaction. ``reads_uncommitted``: whether the group was seen beyond a last stable offset.
-    ``hides_repeats``: whether a commit that repeats its offset is not seen.
+    ``source``: where its commits come from, see ``CommitSource``.
     """
 
     lag: PartitionLag
@@ -115,7 +118,7 @@ class LagFigures(NamedTuple):
     held_seconds: float | None
     holder: OpenTransaction | None
     reads_uncommitted: bool
-    hides_repeats: bool = False
+    source: CommitSource = "log"
 
 
 def lag_figures(
@@ -127,7 +130,7 @@ def lag_figures(
     assigned_ms: int = 0,
     holder: OpenTransaction | None = None,
     reads_uncommitted: bool = False,
-    hides_repeats: bool = False,
+    source: CommitSource = "log",
 ) -> LagFigures:
     """Return the figures of a group on one partition at ``now_ms``; without commits, they are None.
 
@@ -183,7 +186,7 @@ def lag_figures(
         held_seconds=None if held_ms is None else _since(held_ms, now_ms),
         holder=holder,
         reads_uncommitted=reads_uncommitted,
-        hides_repeats=hides_repeats,
+        source=source,
     )
 
 

@@ -250,13 +250,11 @@ def _without_step(figures: LagFigures) -> _Judged:
     silent = figures.silent_seconds or 0.0
     if silent > figures.allowed_seconds:
         usual = _usual_interval(figures)
-        if figures.hides_repeats:
-            reason = (
-                f"{_to_read(lag)} and its commit has stood still for {_GROWS}, {usual}; whether it "
-                "commits the same offset again and again is not known by asking"
-            )
-        else:
-            reason = f"{_to_read(lag)} and no commit for {_GROWS}, {usual}"
+        if figures.source == "log":
+            return "stopped", f"{_to_read(lag)} and no commit for {_GROWS}, {usual}", silent
+        reason = f"{_to_read(lag)}, and it has stood still for {_GROWS}, {usual}"
+        if figures.source == "ask":
+            reason += "; by asking, a commit that repeats its offset is not seen"
         return "stopped", reason, silent
     reason = (
         f"{_to_read(lag)}, and for {_GROWS} it has committed "
@@ -300,7 +298,8 @@ def _catch_up(figures: LagFigures) -> str:
 def _usual_interval(figures: LagFigures) -> str:
     if figures.interval_seconds is None:
         return "where its usual interval is not known"
-    return f"where it usually commits every {duration(figures.interval_seconds)}"
+    does = "advances" if figures.source == "share" else "commits"
+    return f"where it usually {does} every {duration(figures.interval_seconds)}"
 
 
 def _to_read(offsets: int) -> str:

@@ -28,6 +28,7 @@ from caughtup.models.groups.table import GroupTable, TopicNames
 from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessment import Assessments
+from caughtup.models.lag.figures import CommitSource
 from caughtup.models.lag.group_lag import PartitionRow, partition_rows
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.parameters import ApplicationParameters
@@ -336,10 +337,15 @@ class ClusterState:
                 now_ms,
                 read_ms,
                 self.transactions.holders,
-                group in self.asked_ms,
+                self._commit_source(group),
             )
         with self.faults.isolated("copies", group, now_ms, lambda _: self.watches.forget(group)):
             yield from self.watch_copies(group, now_ms)
+
+    def _commit_source(self, group: str) -> CommitSource:
+        if group in self.groups.share:
+            return "share"
+        return "ask" if group in self.asked_ms else "log"
 
     def at_rest(self, group: str) -> object | None:
         """Return an object that stays the same while nothing changes that is shown of a group.

@@ -53,7 +53,7 @@ const UNITS = {
   known: (value) => count(value),
   lag: (lag, atLeast) => least(!known(lag) && known(atLeast), count(lag ?? atLeast)),
   age: (seconds, method) => least(method === "at_least", duration(seconds)),
-  committed: (offset) => count(offset),
+  committed: (offset, has, shareStart) => (known(shareStart) ? `${count(offset)} from ${count(shareStart)}` : count(offset)),
   since: (atMs, nowMs) => (known(atMs) ? duration((nowMs - atMs) / 1000) : UNKNOWN),
   until: (atMs, nowMs) => (known(atMs) ? countdown(atMs, nowMs) : UNKNOWN),
   "log end": (end, committed, verdict) =>
