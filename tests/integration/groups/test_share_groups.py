@@ -80,6 +80,7 @@ def test_start_offsets_and_lag_are_the_admins(
             produce(sharing, topics[name], rng.randint(1, 200), keys=50)
             java.tell(f"poll {name} {rng.choice([0.1, 0.5, 1.0])} {rng.randint(0, 1 << 30)}")
             if number == 1 and rng.random() < 0.3:
+                java.tell(f"join {name} {topics[name]}")
                 java.tell(f"take {name}")
         for name in names:
             agree(service, java, name)

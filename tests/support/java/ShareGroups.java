@@ -27,12 +27,14 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Members of share groups, and Kafka's Admin: BROKERS; each line of standard input is a command.
  *
  * "join GROUP TOPIC": one member more, which reads from the start. "poll GROUP SECONDS SEED": its members
- * poll for so long, and accept, release and reject at random. "take GROUP": a member polls, and neither
- * acknowledges nor closes. "leave GROUP": its members close. "offsets GROUP": what the Admin lists, a line
+ * poll for so long, and accept, release and reject at random. "take GROUP": one of its members polls,
+ * and neither acknowledges nor polls again. "leave GROUP": its members close. "offsets GROUP": what the Admin lists, a line
  * "TOPIC PARTITION START LAG" each. Each command ends with the line "done".
  */
 public final class ShareGroups {
     private static final Map<String, List<KafkaShareConsumer<byte[], byte[]>>> MEMBERS = new HashMap<>();
+
+    private static final List<KafkaShareConsumer<byte[], byte[]>> TAKING = new ArrayList<>();
 
     private ShareGroups() { }
 
@@ -46,7 +48,7 @@ public final class ShareGroups {
                 switch (words[0]) {
                     case "join" -> join(admin, config, words[1], words[2]);
                     case "poll" -> poll(words[1], Double.parseDouble(words[2]), Long.parseLong(words[3]));
-                    case "take" -> MEMBERS.get(words[1]).get(0).poll(Duration.ofSeconds(2));
+                    case "take" -> take(words[1]);
                     case "leave" -> MEMBERS.remove(words[1]).forEach(KafkaShareConsumer::close);
                     case "offsets" -> list(admin, words[1]);
                     default -> throw new IllegalArgumentException(line);
@@ -89,6 +91,12 @@ public final class ShareGroups {
                 member.commitSync(Duration.ofSeconds(30));
             }
         } while (System.nanoTime() < until);
+    }
+
+    private static void take(final String group) {
+        final KafkaShareConsumer<byte[], byte[]> member = MEMBERS.get(group).remove(0);
+        TAKING.add(member);
+        member.poll(Duration.ofSeconds(2));
     }
 
     private static void list(final Admin admin, final String group) throws Exception {
