@@ -232,6 +232,9 @@ def _gone(
         name = "session.timeout.ms" if kind == "session_timed_out" else "max.poll.interval.ms"
         why = f"{silent}, and its {name} is {timeout}"
         return _of_member(kind, "likely" if len(near) == 1 else "possible", member, why)
+    if member.session_timeout_ms is None and member.poll_interval_ms is None:
+        # Coordinators that are asked do not tell them, and they may be shorter than Kafka's defaults.
+        return _of_member("left", "possible", member, f"{silent}, and its timeouts are not known")
     if silent_ms < min(session_ms, poll_ms or session_ms):
         return _of_member("left", "likely", member, f"{silent}, which is less than its timeouts")
     return _of_member("left", "possible", member, silent)

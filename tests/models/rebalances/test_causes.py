@@ -73,6 +73,12 @@ def test_why_a_member_is_gone_is_told_by_its_last_commit(
     assert kinds(group(A, gone), group(A, generation=6), evidence(silent_ms)) == [found]
 
 
+def test_a_member_whose_timeouts_are_not_known_may_have_left() -> None:
+    unknown = {"session_timeout_ms": None, "poll_interval_ms": None}
+    before, after = group(member("a"), member("b", **unknown)), group(member("a"))
+    assert kinds(before, after, evidence(1_000)) == [("left", "possible")]
+
+
 def test_who_joined_is_certain_and_named() -> None:
     (cause,) = causes(group(A), group(A, B, generation=6), evidence())
     assert (cause.kind, cause.sure, cause.client, cause.member) == (
