@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import faust
@@ -12,12 +13,14 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kept_channel import KeptChannel, kept_channel
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics import in_memory
 from caughtup.agents.topics.in_memory import InMemoryTopics, RecordFile
 from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_partition
 from caughtup.models.records.topics import END_OFFSETS, LAG, MOVEMENTS, RECOMMENDATIONS
 from caughtup.models.state.cluster import ClusterState
+from tests.support.small_disk import small_disk
 
 ORDERS = encode_partition(TopicPartition("orders", 0))
 
@@ -56,7 +59,7 @@ async def test_the_file_has_the_last_of_each_key_and_the_events(
         await made.topic(RECOMMENDATIONS).send(key=b"gone", value=None)
         await made.topic(LAG).send(key=b"k", value=b"v")
     assert path.stat().st_mode & 0o077 == 0, "only its owner may read it"
-    kept = RecordFile(path)
+    kept = RecordFile(path, "c")
     assert [row[:3] for row in kept.read(0)] == [
         (END_OFFSETS, ORDERS, b"2"),
         (MOVEMENTS, b"g", b"1"),
@@ -87,7 +90,7 @@ async def test_a_full_disk_is_counted_and_written_later(
         assert health.probe_errors["publish"] == 1
         monkeypatch.setattr(RecordFile, "write", write)
         await made.topic(END_OFFSETS).send(key=ORDERS, value=b"2")
-    kept = RecordFile(path)
+    kept = RecordFile(path, "c")
     assert [row[2] for row in kept.read(0)] == [b"2"]
     kept.close()
 
@@ -100,4 +103,50 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | No
     else:
         path.write_bytes(content)
     with pytest.raises(UserError, match="state_file"):
-        RecordFile(path)
+        RecordFile(path, "c")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file or directory"):
+        RecordFile(tmp_path / "absent" / "state.db", "c")
+
+
+def test_a_database_of_something_else_is_named_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("create table latest (something text)")
+    with pytest.raises(UserError, match="is not a file of caughtup's"):
+        RecordFile(path, "c")
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("select something from latest").fetchall() == []
+
+
+def test_a_full_disk_at_the_start_is_no_other_programs_file(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1 << 16) as folder:
+        filler = folder / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while file.write(bytes(4096)):
+                pass
+        with pytest.raises(UserError, match="state_file") as said:
+            RecordFile(folder / "state.db", "c")
+    assert "is not a file" not in said.value.message
+
+
+def test_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_memory, "_LOCK_SECONDS", 0.1)
+    first = RecordFile(tmp_path / "state.db", "c")
+    with pytest.raises(UserError, match="is in use by another process"):
+        RecordFile(tmp_path / "state.db", "c")
+    first.write([(RECOMMENDATIONS, b"k", b"v", 1)], 0)
+    first.close()
+    second = RecordFile(tmp_path / "state.db", "c")
+    assert len(second.read(0)) == 1
+    second.close()
+
+
+def test_a_file_is_about_one_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    RecordFile(path, "c").close()
+    with pytest.raises(UserError, match="is about the cluster c, and this is d"):
+        RecordFile(path, "d")
+    RecordFile(path, "c").close()
