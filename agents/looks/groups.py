@@ -37,6 +37,8 @@ _POLL_RECORDS = 10_000
 #: Without an answer the cluster is out of reach.
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
+#: The most problems with groups that are told one by one.
+_MOST_PROBLEMS = 5
 
 
 class GroupsLook:
@@ -113,11 +115,13 @@ class GroupsLook:
                     state.asked_ms.update(dict.fromkeys(answered, asked_ms))
                     advance(len(answered))
 
-                await asker.round(state.watching.is_watched, took)
+                await asker.round(state.watching, took)
         if problems and not self._known.names():
             raise UserError(f"cannot ask about groups: {problems[0]}")
-        for problem in problems:
+        for problem in problems[:_MOST_PROBLEMS]:
             log.warning("asking about groups: %s", problem)
+        if more := len(problems[_MOST_PROBLEMS:]):
+            log.warning("asking about groups: and %d more problems", more)
 
 
 async def _open(offset_log: OffsetLog) -> None:

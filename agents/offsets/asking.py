@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 from aiokafka.errors import KafkaError
 from mode import Service
@@ -34,6 +35,12 @@ _PAUSE_SECONDS = 0.5
 _INTERVALS_ALLOWED = 3
 #: Log lines about failures; the metrics count all of them.
 _FAILURES_A_MINUTE = 10
+#: The part of the service's readiness that waits for the first answers.
+_PART = "groups"
+#: After so many rounds in which some broker did not list its groups, the service is ready without them.
+_ROUNDS_ALLOWED = 3
+#: The most seconds between two of those rounds.
+_FIRST_SECONDS = 2.0
 
 
 class GroupsReader(Service):
@@ -57,7 +64,7 @@ class GroupsReader(Service):
         self._settings = settings
         self._health = health
         self._changes = changes
-        self._is_watched = state.watching.is_watched
+        self._watching = state.watching
         self._asked = asked
         assessments, asked_ms = state.assessments, int(1_000 * settings.ask_interval)
         assessments.unread_allowed_ms = max(
@@ -65,39 +72,54 @@ class GroupsReader(Service):
         )
         self._known = AskedGroups()
         self._announced = False
+        self._incomplete_rounds = 0
+        self._last_failure = ""
         self._failures = RateLimit(_FAILURES_A_MINUTE)
 
     @Service.task
     async def _run(self) -> None:
-        config = aiokafka_config(self._settings)
+        protocol = ClusterProtocol(aiokafka_config(self._settings), _TIMEOUT_SECONDS)
+        asker = GroupAsker(
+            protocol, self._known, self._failed, partial(self._health.pulses.beat, OFFSETS)
+        )
         try:
-            async with ClusterProtocol(config, _TIMEOUT_SECONDS) as protocol:
-                asker = GroupAsker(protocol, self._known, self._failed)
-                while not self.should_stop:
-                    began = time.monotonic()
-                    await self._round(asker)
-                    self._health.pulses.beat(OFFSETS)
-                    left = began + self._settings.ask_interval - time.monotonic()
-                    await self.sleep(max(left, _PAUSE_SECONDS))
+            while not self.should_stop:
+                began = time.monotonic()
+                self._health.pulses.beat(OFFSETS)
+                await self._round(asker)
+                interval = self._settings.ask_interval
+                if not self._announced:
+                    interval = min(interval, _FIRST_SECONDS)
+                self._health.pulses.rest(OFFSETS)  # the interval may be an hour
+                await self.sleep(max(began + interval - time.monotonic(), _PAUSE_SECONDS))
         finally:
             self._health.pulses.rest(OFFSETS)
+            protocol.connections.close()
 
     async def _round(self, asker: GroupAsker) -> None:
         began_ms = now_ms()
         spread = _SPREAD * self._settings.ask_interval if self._announced else 0.0
         try:
-            is_whole = await asker.round(self._is_watched, self._took, spread)
+            is_whole = await asker.round(self._watching, self._took, spread)
         except KafkaError as error:
             self._failed(str(error))
+            if not self._announced:
+                self._health.hinder(_PART, self._last_failure)
             return
         self._asked()
-        if not is_whole:
+        if is_whole:
+            self._health.polled(began_ms, 0)
+        if self._announced:
             return
-        self._health.polled(began_ms, 0)
-        if not self._announced:
+        self._incomplete_rounds += not is_whole and asker.has_listed
+        if is_whole or self._incomplete_rounds >= _ROUNDS_ALLOWED:
             self._announced = True
+            self._health.hinder(_PART, None)
             await self._changes.put(CaughtUp())
-            log.info("asked about %d groups", len(self._known.names()))
+            without = "" if is_whole else f", not about all: {self._last_failure}"
+            log.info("asked about %d groups%s", len(self._known.names()), without)
+        else:
+            self._health.hinder(_PART, self._last_failure)
 
     async def _took(self, asked_ms: int, answered: AbstractSet[str]) -> None:
         """Put what has changed on the channel, with the groups that were answered about."""
@@ -111,6 +133,7 @@ class GroupsReader(Service):
         await self._changes.put(changes)
 
     def _failed(self, why: str) -> None:
+        self._last_failure = why
         self._health.failed("offsets")
         if not self._failures.is_exceeded(now_ms()):
             log.warning("asking about groups: %s; continuing", why)
