@@ -22,6 +22,7 @@ from aiokafka.errors import (
     KafkaConnectionError,
     KafkaError,
     NotCoordinatorError,
+    TopicAuthorizationFailedError,
     UnsupportedVersionError,
     for_code,
 )
@@ -128,6 +129,8 @@ class GroupAsker:
         self._earlier: dict[tuple[int, Call], tuple[int, set[str]]] = {}
         #: When each group was last refused to us, in monotonic seconds.
         self._refused: dict[str, float] = {}
+        #: When the members of each group were last refused, since it reads topics that are hidden.
+        self._hidden: dict[str, float] = {}
         #: The groups whose coordinator said in this round, and in the last one, that it is another one.
         self._moved, self._moved_before = set[str](), set[str]()
         #: The broker that last listed each group, and the group's type.
@@ -138,6 +141,8 @@ class GroupAsker:
         self._closed = Counter[int]()
         #: Whether any broker listed its groups in the last round.
         self.has_listed = False
+        #: Why a broker did not list its groups in the last round; empty if each did.
+        self.unlisted = ""
 
     async def round(self, watching: Watching, took: Took, spread_seconds: float = 0.0) -> bool:
         """Ask about every watched group once, but for share groups; return whether all brokers answered.
@@ -149,6 +154,7 @@ class GroupAsker:
         self._earlier, self._answers = self._answers, {}
         self._moved_before, self._moved = self._moved, set()
         self._closed.clear()
+        self.unlisted = ""
         found = await self.listed()
         failed, there, left_out = set[int](), set[str](), set[str]()
         asking = []
@@ -219,7 +225,8 @@ class GroupAsker:
             code, groups = await decode(lambda raw: decode_listed_groups(raw, version), data)
             raise_for(code)
         except KafkaError as error:
-            self._on_error(f"broker {broker}: listing its groups: {error}")
+            self.unlisted = f"broker {broker}: listing its groups: {error}"
+            self._on_error(self.unlisted)
             return None
         finally:
             self._alive()
@@ -233,47 +240,67 @@ class GroupAsker:
     async def _remove_gone(self, there: AbstractSet[str], failed: AbstractSet[int]) -> None:
         """Remove the groups that are listed no more, if their coordinators don't know them.
 
-        One that hangs or starts lists none, and so do all while a coordinator is being replaced.
+        A broker that starts lists none, and so do all while a coordinator is being replaced.
         """
-        tried = time.monotonic() - _REFUSED_SECONDS
-        doubted = [
-            group
-            for group in sorted(self._known.names() - there)
-            if self._listed.get(group, (None, ""))[0] not in failed
-            and self._refused.get(group, tried) <= tried
-        ]
-        for group in random.sample(doubted, min(_MOST_DOUBTED, len(doubted))):
-            if await self._is_gone(group):
-                self._known.gone(group)
+        until = time.monotonic() - _REFUSED_SECONDS
+        by_place: dict[tuple[int, str], list[str]] = {}
+        moved: list[str] = []
+        for group in sorted(self._known.names() - there):
+            place = self._listed.get(group)
+            if place is None:
+                moved.append(group)
+            elif place[0] not in failed and self._refused.get(group, until) <= until:
+                by_place.setdefault(place, []).append(group)
+        for (broker, group_type), names in by_place.items():
+            for at in range(0, len(names), MOST_GROUPS):
+                part = names[at : at + MOST_GROUPS]
+                try:
+                    moved += await self._remove_dead(broker, group_type, part)
+                except KafkaError:
+                    moved += part
+        for group in random.sample(moved, min(_MOST_DOUBTED, len(moved))):
+            place = self._listed.get(group)
+            group_type = self._known.group_type(group) if place is None else place[1]
+            try:
+                broker = await find_coordinator(self._protocol.connections, group)
+                left = await self._remove_dead(broker, group_type, [group])
+                raise_for(NotCoordinatorError.errno if left else 0)
+            except KafkaError as error:
+                if isinstance(error, GroupAuthorizationFailedError):
+                    self._refused[group] = time.monotonic()
+                self._on_error(f"group {group!r:.80} is not listed, and may be there: {error}")
 
-    async def _is_gone(self, group: str) -> bool:
-        _, group_type = self._listed.get(group, (None, CLASSIC))
+    async def _remove_dead(self, broker: int, group_type: str, groups: Sequence[str]) -> list[str]:
+        """Remove those of some groups that don't exist; return those about which a broker can't say it.
+
+        Raises KafkaError.
+        """
         key = _DESCRIBE[group_type]
         try:
-            broker = await find_coordinator(self._protocol.connections, group)
             version = await self._version(broker, key)
-            call = describe_groups_call([group], key, version)
+            call = describe_groups_call(groups, key, version)
             data = await self._protocol.connections.ask(broker, call)
             found = await decode(lambda raw: decode_described_groups(raw, key, version), data)
-            codes = {one.error_code for one in found}
-            raise_for((codes - {0, _NO_SUCH_GROUP} or {0}).pop())
-        except KafkaError as error:
-            if isinstance(error, GroupAuthorizationFailedError):
-                self._refused[group] = time.monotonic()
-            self._on_error(f"group {group!r:.80} is not listed any more, and may be there: {error}")
-            return False
         finally:
             self._alive()
-        # To DescribeGroups a group that does not exist is dead, which has no record.
-        return codes == {_NO_SUCH_GROUP} or [one.records for one in found] == [{}]
+        left = set(groups)
+        for one in found:
+            # To DescribeGroups a group that does not exist is dead, which has no record.
+            is_dead = not one.error_code and one.records == {}
+            if one.group in left and (is_dead or one.error_code == _NO_SUCH_GROUP):
+                self._known.gone(one.group)
+            if not one.error_code or one.error_code == _NO_SUCH_GROUP:
+                left.discard(one.group)
+        return sorted(left)
 
     def _forget(self, there: AbstractSet[str]) -> None:
         names = there | self._known.names()
         self._answered &= names
         for group in self._listed.keys() - names:
             del self._listed[group]
-        for group in self._refused.keys() - names:
-            del self._refused[group]
+        for refused in (self._refused, self._hidden):
+            for group in refused.keys() - names:
+                del refused[group]
 
     async def _ask(self, broker: int, groups: Sequence[ListedGroup]) -> set[str]:
         """Ask a coordinator about some of its groups; return those that it answered about."""
@@ -285,11 +312,12 @@ class GroupAsker:
     async def _describe(self, broker: int, groups: Sequence[ListedGroup]) -> set[str]:
         answered = set[str]()
         by_type: dict[str, list[str]] = {}
+        until = time.monotonic() - _REFUSED_SECONDS
         for one in groups:
             if one.group_type == CLASSIC and one.state == EMPTY:
                 answered.add(one.group)
                 self._known.described(one.group, _without_members(one))
-            else:
+            elif self._hidden.get(one.group, until) <= until:
                 by_type.setdefault(one.group_type, []).append(one.group)
         for group_type, names in sorted(by_type.items()):
             key = _DESCRIBE[group_type]
@@ -312,6 +340,10 @@ class GroupAsker:
                 self._take_described,
             )
             answered |= await self._answers_about(broker, names, question)
+        for one in groups:
+            if one.group in self._hidden:  # its commits are answered about all the same
+                answered.add(one.group)
+                self._known.described(one.group, {})
         return answered
 
     async def _fetch_offsets(self, broker: int, groups: Sequence[str]) -> set[str]:
@@ -409,11 +441,16 @@ class GroupAsker:
 
     def _has_answer(self, broker: int, group: str, code: int) -> bool:
         if not code:
-            self._refused.pop(group, None)
             return True
         if code == GroupAuthorizationFailedError.errno:
             self._refused[group] = time.monotonic()
             self._on_error(f"group {group!r:.80}: missing: DESCRIBE on the group")
+            return False
+        if code == TopicAuthorizationFailedError.errno:
+            self._hidden[group] = time.monotonic()
+            self._on_error(
+                f"members of {group!r:.80}: missing: DESCRIBE on all topics that it reads"
+            )
             return False
         if code in _MOVED:
             self._moved.add(group)
@@ -424,12 +461,14 @@ class GroupAsker:
         return False
 
     def _take_described(self, group: str, found: DescribedGroup) -> bool:
+        self._hidden.pop(group, None)
         if found.records is not None:
             self._known.described(group, found.records)
         return True
 
     def _take_committed(self, group: str, found: CommittedOffsets) -> bool:
         """Take in a group's commits; return whether they are all there."""
+        self._refused.pop(group, None)
         self._known.committed(group, found.topics, now_ms(), whole=not found.refused)
         if found.refused:
             self._on_error(

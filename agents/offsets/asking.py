@@ -73,7 +73,6 @@ class GroupsReader(Service):
         self._known = AskedGroups()
         self._announced = False
         self._incomplete_rounds = 0
-        self._last_failure = ""
         self._failures = RateLimit(_FAILURES_A_MINUTE)
 
     @Service.task
@@ -104,22 +103,23 @@ class GroupsReader(Service):
         except KafkaError as error:
             self._failed(str(error))
             if not self._announced:
-                self._health.hinder(_PART, self._last_failure)
+                self._health.hinder(_PART, str(error))
             return
         self._asked()
-        if is_whole:
+        self._incomplete_rounds += not is_whole and asker.has_listed
+        may_begin = not self._announced and self._incomplete_rounds >= _ROUNDS_ALLOWED
+        if is_whole or may_begin:
             self._health.polled(began_ms, 0)
         if self._announced:
             return
-        self._incomplete_rounds += not is_whole and asker.has_listed
-        if is_whole or self._incomplete_rounds >= _ROUNDS_ALLOWED:
+        if is_whole or may_begin:
             self._announced = True
             self._health.hinder(_PART, None)
             await self._changes.put(CaughtUp())
-            without = "" if is_whole else f", not about all: {self._last_failure}"
+            without = "" if is_whole else f", not about all: {asker.unlisted}"
             log.info("asked about %d groups%s", len(self._known.names()), without)
         else:
-            self._health.hinder(_PART, self._last_failure)
+            self._health.hinder(_PART, asker.unlisted)
 
     async def _took(self, asked_ms: int, answered: AbstractSet[str]) -> None:
         """Put what has changed on the channel, with the groups that were answered about."""
@@ -133,7 +133,6 @@ class GroupsReader(Service):
         await self._changes.put(changes)
 
     def _failed(self, why: str) -> None:
-        self._last_failure = why
         self._health.failed("offsets")
         if not self._failures.is_exceeded(now_ms()):
             log.warning("asking about groups: %s; continuing", why)

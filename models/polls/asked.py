@@ -81,6 +81,16 @@ class AskedGroups:
         """Return the groups that were there by the last answers."""
         return set(self._groups)
 
+    def group_type(self, group: str) -> str:
+        """Return the type by which a group was last described: of commits alone, it is classic."""
+        known = self._groups.get(group)
+        for key in () if known is None else known.records:
+            if isinstance(key, ConsumerGroupKey | ConsumerGroupMemberKey):
+                return "consumer"
+            if isinstance(key, StreamsGroupKey | StreamsGroupMemberKey):
+                return "streams"
+        return "classic"
+
     def described(self, group: str, records: Mapping[AskedKey, AskedRecord]) -> None:
         """Take in all records of a group, by their keys; none if it has no members and no state."""
         known = self._groups.setdefault(group, _Group())

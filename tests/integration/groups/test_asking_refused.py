@@ -31,6 +31,7 @@ from tests.support.service import Service, caughtup, commit, wait_for
 
 #: Kafka's error codes.
 UNKNOWN_SERVER_ERROR, NOT_COORDINATOR, AUTHORIZATION_FAILED = -1, 16, 30
+TOPIC_AUTHORIZATION_FAILED = 29
 _ASKED = (Key.LIST_GROUPS, Key.DESCRIBE_GROUPS, Key.CONSUMER_GROUP_DESCRIBE, Key.OFFSET_FETCH)
 
 
@@ -108,6 +109,14 @@ class Asked:
     def committed(self, group: str) -> bool:
         """Return whether commits of a group are known."""
         return group in self.state.commits.groups()
+
+    def offsets(self, group: str) -> dict[tuple[str, int], int]:
+        """Return a group's commits by topic and partition."""
+        return {
+            (topic, number): commit.committed
+            for name, (topic, number), commit in self.state.commits
+            if name == group
+        }
 
     def members(self, group: str) -> int | None:
         """Return the number of a group's members, None if they are not known."""
@@ -238,6 +247,43 @@ async def test_a_group_that_may_not_be_described_is_left_alone(
         await asked.round(watching)
         assert asked.errors == []
         assert asked.answered == set(groups.all) - {groups.classic}
+
+
+async def test_a_group_that_reads_hidden_topics_has_commits_without_members(
+    shared_cluster: EmbeddedCluster, groups: Groups, watching: Watching
+) -> None:
+    async with asking(shared_cluster) as (asked, proxy):
+        await asked.round(watching)
+        assert asked.members(groups.consumer) == 1
+        proxy.rules = [
+            rewriting.failing(
+                groups.consumer, TOPIC_AUTHORIZATION_FAILED, Key.CONSUMER_GROUP_DESCRIBE
+            )
+        ]
+        await asked.round(watching)
+        assert any("DESCRIBE on all topics" in one for one in asked.errors)
+        for _ in range(2):
+            assert asked.answered == set(groups.all)
+            assert asked.members(groups.consumer) is None, "who they are is not known any more"
+            assert asked.committed(groups.consumer)
+            await asked.round(watching)
+            assert asked.errors == []
+
+
+async def test_a_partition_that_is_refused_keeps_its_last_commit(
+    shared_cluster: EmbeddedCluster, groups: Groups, watching: Watching
+) -> None:
+    group = groups.empty[0]
+    async with asking(shared_cluster) as (asked, proxy):
+        await asked.round(watching)
+        before = asked.offsets(group)
+        assert before
+        proxy.rules = [rewriting.failing_partition(group, 0, UNKNOWN_SERVER_ERROR)]
+        for _ in range(2):
+            await asked.round(watching)
+            assert asked.answered == set(groups.all) - {group}
+            assert any("refused" in one for one in asked.errors)
+            assert asked.offsets(group) == before
 
 
 async def test_a_coordinator_that_is_another_one_all_the_time_is_counted(

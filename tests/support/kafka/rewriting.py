@@ -18,7 +18,7 @@ from caughtup.demo.processes.children import ClosedOnExit, free_ports
 from caughtup.models.wire.reader import Reader
 
 _LENGTH, _HEADER = struct.Struct(">i"), struct.Struct(">hhi")
-_INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
+_INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _HOST = b"127.0.0.1"
 _ADDRESSED = (Key.METADATA, Key.FIND_COORDINATOR, Key.DESCRIBE_CLUSTER)
 #: An API of none of Kafka's keys.
@@ -202,12 +202,17 @@ def offering(most: Mapping[Key, int | None], nodes: Sequence[int] | None = None)
     return rule
 
 
-def failing(group: str, code: int) -> Rule:
-    """Return a rule by which whatever is asked about a group is answered with an error code."""
+def failing(group: str, code: int, *keys: Key) -> Rule:
+    """Return a rule by which what is asked about a group is answered with an error code.
+
+    ``keys``: of these requests; whatever it is without any.
+    """
     name = flexible_string(group)
 
     def rule(answer: Answer) -> bytes:
         body = answer.body
+        if keys and answer.key not in keys:
+            return body
         if answer.key == Key.DESCRIBE_GROUPS:
             return body.replace(bytes(2) + name, _INT16.pack(code) + name)
         if answer.key in (Key.CONSUMER_GROUP_DESCRIBE, Key.STREAMS_GROUP_DESCRIBE):
@@ -218,6 +223,38 @@ def failing(group: str, code: int) -> Rule:
                     refused = name + _EMPTY_TOPICS + _INT16.pack(code) + b"\0"
                     return body[:start] + refused + body[end:]
         return body
+
+    return rule
+
+
+def failing_partition(group: str, partition: int, code: int) -> Rule:
+    """Return a rule by which a group's commit of a partition is answered with an error code."""
+
+    def rule(answer: Answer) -> bytes:
+        if answer.key != Key.OFFSET_FETCH or answer.version < _MANY_GROUPS:
+            return answer.body
+        for start, end, of in _fetched(answer.body):
+            if of != group:
+                continue
+            body = bytearray(answer.body)
+            reader = Reader(answer.body, flexible=True)
+            reader.take(start)
+            reader.string()
+            for _ in range(reader.array_length(1)):
+                reader.string()
+                for _ in range(reader.array_length(1)):
+                    number, at = reader.int32(), reader.position
+                    reader.int64(), reader.int32()
+                    reader.nullable_string()
+                    if number == partition:
+                        _INT64.pack_into(body, at, -1)
+                        _INT16.pack_into(body, reader.position, code)
+                    reader.int16()
+                    reader.tagged_fields()
+                reader.tagged_fields()
+            assert reader.position < end
+            return bytes(body)
+        return answer.body
 
     return rule
 
