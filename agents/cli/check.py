@@ -33,6 +33,9 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.group_asking import GroupAsker
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.decoding import choose_version
+from caughtup.agents.kafka.protocol.described.calls import VERSIONS
+from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
 from caughtup.agents.topics.definitions import creation_problem
@@ -200,6 +203,12 @@ def _list_groups(settings: Settings) -> str:
         problems: list[str] = []
         async with ClusterProtocol(aiokafka_config(settings)) as protocol:
             found = await GroupAsker(protocol, AskedGroups(), problems.append).listed()
+            for broker in found:
+                for key in (Key.OFFSET_FETCH, Key.DESCRIBE_GROUPS):
+                    try:
+                        choose_version(await protocol.offered(broker), key, VERSIONS[key])
+                    except KafkaError as error:
+                        problems.append(f"broker {broker}: {error}")
         if problems:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             raise UserError(f"{problems[0]}{more}")

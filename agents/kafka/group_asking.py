@@ -143,6 +143,8 @@ class GroupAsker:
         self.has_listed = False
         #: Why a broker did not list its groups in the last round; empty if each did.
         self.unlisted = ""
+        #: The groups that were listed in the last round, and not answered about in full.
+        self.unanswered: AbstractSet[str] = frozenset()
 
     async def round(self, watching: Watching, took: Took, spread_seconds: float = 0.0) -> bool:
         """Ask about every watched group once, but for share groups; return whether all brokers answered.
@@ -175,7 +177,8 @@ class GroupAsker:
                 self._listed[one.group] = broker, one.group_type
             asking.append(self._ask_in_parts(broker, groups, began, spread_seconds, took))
         self.has_listed = bool(asking)
-        await asyncio.gather(*asking)
+        answered = set[str]().union(*await asyncio.gather(*asking))
+        self.unanswered = there - answered
         await self._remove_gone(there, failed)
         if not failed:
             for group in self._left_out - left_out:
@@ -183,8 +186,8 @@ class GroupAsker:
             self._left_out = left_out
         self._forget(there)
         # A part of what is known of a group may have come without the rest.
-        first = self._known.names() - self._answered
-        self._answered |= first
+        first = self._known.names() - answered - self._answered
+        self._answered |= answered | first
         await took(began_ms, first)
         return not failed
 
@@ -206,8 +209,9 @@ class GroupAsker:
         began: float,
         spread_seconds: float,
         took: Took,
-    ) -> None:
+    ) -> set[str]:
         parts = [groups[at : at + MOST_GROUPS] for at in range(0, len(groups), MOST_GROUPS)]
+        all_answered = set[str]()
         for number, part in enumerate(parts):
             until = began + number * spread_seconds / len(parts)
             while (wait := until - time.monotonic()) > 0:
@@ -215,8 +219,9 @@ class GroupAsker:
                 self._alive()
             asked_ms = now_ms()
             answered = await self._ask(broker, part)
-            self._answered |= answered
+            all_answered |= answered
             await took(asked_ms, answered)
+        return all_answered
 
     async def _list(self, broker: int) -> list[ListedGroup] | None:
         try:
@@ -306,8 +311,14 @@ class GroupAsker:
         """Ask a coordinator about some of its groups; return those that it answered about."""
         until = time.monotonic() - _REFUSED_SECONDS
         asked = [one for one in groups if self._refused.get(one.group, until) <= until]
-        described = await self._describe(broker, asked)
-        return described & await self._fetch_offsets(broker, [one.group for one in asked])
+        committed = await self._fetch_offsets(broker, [one.group for one in asked])
+        # Without its commits, a group's members would seem never to have committed.
+        known = [
+            one
+            for one in asked
+            if one.group in self._known and self._refused.get(one.group, until) <= until
+        ]
+        return committed & await self._describe(broker, known)
 
     async def _describe(self, broker: int, groups: Sequence[ListedGroup]) -> set[str]:
         answered = set[str]()

@@ -81,6 +81,10 @@ class AskedGroups:
         """Return the groups that were there by the last answers."""
         return set(self._groups)
 
+    def __contains__(self, group: str) -> bool:
+        """Return whether a group was there by the last answers."""
+        return group in self._groups
+
     def group_type(self, group: str) -> str:
         """Return the type by which a group was last described: of commits alone, it is classic."""
         known = self._groups.get(group)

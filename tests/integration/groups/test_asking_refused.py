@@ -286,6 +286,31 @@ async def test_a_partition_that_is_refused_keeps_its_last_commit(
             assert asked.offsets(group) == before
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        rewriting.offering({Key.OFFSET_FETCH: None}),
+        rewriting.cut(Key.OFFSET_FETCH),
+        rewriting.refused(Key.OFFSET_FETCH, UNKNOWN_SERVER_ERROR),
+    ],
+    ids=["missing", "cut", "malformed"],
+)
+async def test_members_whose_commits_are_unknown_have_not_never_committed(
+    shared_cluster: EmbeddedCluster, groups: Groups, watching: Watching, rule: Rule
+) -> None:
+    async with asking(shared_cluster, rule) as (asked, proxy):
+        for _ in range(2):
+            await asked.round(watching)
+            assert asked.errors
+            assert (asked.answered, asked.state.group_names()) == (set(), [])
+        proxy.rules = []
+        if rule.__qualname__.startswith("offering"):
+            for link in asked.asker.__dict__["_protocol"].connections.__dict__["_links"].values():
+                link.connection.close()
+        await asked.round(watching)
+        assert asked.answered == set(groups.all)
+
+
 async def test_a_coordinator_that_is_another_one_all_the_time_is_counted(
     shared_cluster: EmbeddedCluster, groups: Groups, watching: Watching
 ) -> None:
