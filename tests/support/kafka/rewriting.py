@@ -6,6 +6,7 @@ Metadata is rewritten so that clients come back: every broker's address becomes 
 from __future__ import annotations
 
 import asyncio
+import random
 import struct
 import threading
 from collections import Counter
@@ -303,6 +304,31 @@ def cut(*keys: Key, about: str = "", nodes: Sequence[int] | None = None) -> Rule
         ):
             raise CutError
         return answer.body
+
+    return rule
+
+
+def damaged(choices: random.Random, *keys: Key) -> Rule:
+    """Return a rule by which every second answer to some requests is damaged, each in another way."""
+
+    def rule(answer: Answer) -> bytes:
+        if answer.key not in keys or choices.random() > 0.5:
+            return answer.body
+        body = bytearray(answer.body)
+        at = choices.randrange(len(body))
+        match choices.choice(["flipped", "cut", "zero", "length", "repeated"]):
+            case "flipped":
+                for _ in range(choices.randint(1, 8)):
+                    body[choices.randrange(len(body))] = choices.randrange(256)
+            case "cut":
+                del body[at:]
+            case "zero":
+                body[at : at + 8] = bytes(len(body[at : at + 8]))
+            case "length":
+                body[at : at + 4] = b"\xff\xff\xff\x0f"[: len(body[at : at + 4])]
+            case "repeated":
+                body[at:at] = body[at : at + 20]
+        return bytes(body)
 
     return rule
 
