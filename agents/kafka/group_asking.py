@@ -282,7 +282,12 @@ class GroupAsker:
         """
         key = _DESCRIBE[group_type]
         try:
-            version = await self._version(broker, key)
+            try:
+                version = await self._version(broker, key)
+            except UnsupportedVersionError:
+                # It says at least whether the broker coordinates the groups, which it doesn't list.
+                key = Key.DESCRIBE_GROUPS
+                version = await self._version(broker, key)
             call = describe_groups_call(groups, key, version)
             data = await self._protocol.connections.ask(broker, call)
             found = await decode(lambda raw: decode_described_groups(raw, key, version), data)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 from aiokafka.errors import KafkaError
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.kafka.group_asking import GroupAsker
@@ -365,6 +365,30 @@ async def test_a_group_that_is_gone_is_gone(
         held = asked.asker.__dict__
         for name in ("_listed", "_refused", "_answered", "_moved"):
             assert group not in held[name], name
+
+
+async def test_a_group_is_gone_that_could_never_be_described(
+    shared_cluster: EmbeddedCluster, groups: Groups
+) -> None:
+    group = f"described-{uuid.uuid4().hex[:8]}"
+    member = Consumer(
+        {**shared_cluster.client_config(), "group.id": group, "group.protocol": "consumer"}
+    )
+    try:
+        member.subscribe([groups.topic])
+        wait_for("the assignment", lambda: member.poll(0.1) or member.assignment())
+        member.commit(offsets=[TopicPartition(groups.topic, 0, 1)], asynchronous=False)
+    finally:
+        member.close()
+    rule = rewriting.offering({Key.CONSUMER_GROUP_DESCRIBE: None})
+    async with asking(shared_cluster, rule) as (asked, _):
+        watching = Watching(WatchPatterns(groups=(group,)))
+        await asked.round(watching)
+        assert asked.committed(group)
+        deleted(shared_cluster, group)
+        await asked.round(watching)
+        assert asked.errors == []
+        assert asked.state.group_names() == []
 
 
 async def test_a_throttled_client_takes_what_it_gets(
