@@ -46,6 +46,11 @@ create table if not exists latest (
 create table if not exists about (cluster text);
 create table if not exists events (topic text, key blob, value blob, at_ms integer);
 """
+#: SQLite lets a program write anything to any column: what this one has not written is left out.
+_OURS = (
+    f"topic in ({', '.join(repr(topic) for topic in sorted({*_KEPT, _EVENTS}))}) and "
+    "typeof(key) = 'blob' and typeof(value) in ('blob', 'null') and typeof(at_ms) = 'integer'"
+)
 _ONLY_OURS = 0o600
 #: How long another process's lock on the file is waited for: one that stops lets go of it.
 _LOCK_SECONDS = 5.0
@@ -212,14 +217,21 @@ class RecordFile:
         return self._database
 
     def read(self, events_since_ms: int) -> list[_Row]:
-        """Return the last record of each key, and the events since a time (ms), in order."""
-        latest = self._open.execute(
-            "select topic, key, value, at_ms from latest order by at_ms, topic, key"
-        ).fetchall()
-        events = self._open.execute(
-            "select topic, key, value, at_ms from events where at_ms >= ? order by rowid",
-            (events_since_ms,),
-        ).fetchall()
+        """Return the last record of each key, and the events since a time (ms), in order.
+
+        Raises UserError if the file is damaged.
+        """
+        try:
+            latest = self._open.execute(
+                f"select topic, key, value, at_ms from latest where {_OURS} order by at_ms, topic, key"
+            ).fetchall()
+            events = self._open.execute(
+                "select topic, key, value, at_ms from events "
+                f"where {_OURS} and at_ms >= ? order by rowid",
+                (events_since_ms,),
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise UserError(f"setting state_file: {self._path}{_explained(error)}") from None
         return latest + events
 
     def write(self, rows: list[_Row], events_since_ms: int) -> None:

@@ -18,7 +18,13 @@ from caughtup.agents.topics.in_memory import InMemoryTopics, RecordFile
 from caughtup.agents.topics.reader import Slice
 from caughtup.models.ids import TopicPartition
 from caughtup.models.records.keys import encode_partition
-from caughtup.models.records.topics import END_OFFSETS, LAG, MOVEMENTS, RECOMMENDATIONS
+from caughtup.models.records.topics import (
+    END_OFFSETS,
+    LAG,
+    LEARNED_CONFIGS,
+    MOVEMENTS,
+    RECOMMENDATIONS,
+)
 from caughtup.models.state.cluster import ClusterState
 from tests.support.small_disk import small_disk
 
@@ -150,3 +156,40 @@ def test_a_file_is_about_one_cluster(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is about the cluster c, and this is d"):
         RecordFile(path, "d")
     RecordFile(path, "c").close()
+
+
+async def test_what_another_program_wrote_to_the_file_costs_itself(
+    end_offsets: KeptChannel[Slice], tmp_path: Path
+) -> None:
+    path, kept = tmp_path / "state.db", (END_OFFSETS, RECOMMENDATIONS, LEARNED_CONFIGS, MOVEMENTS)
+    async with topics(end_offsets, path) as made:
+        await made.topic(END_OFFSETS).send(key=ORDERS, value=b"1")
+        await made.topic(MOVEMENTS).send(key=b"g", value=b"1")
+    with closing(sqlite3.connect(path)) as other, other:
+        for topic in (*kept, "another", 5, None, b"\xff"):
+            for key, value in ((b"", b"garbage"), (b"\xff", b"\xff"), ("k", "v"), (1, 2.5)):
+                for table in ("latest", "events"):
+                    if topic is not None or table == "events":
+                        row = (topic, key, value, 1 << 50)
+                        other.execute(f"insert or replace into {table} values (?, ?, ?, ?)", row)
+                other.execute("insert into events values (?, null, null, 'now')", (topic,))
+        other.execute("insert into events values (cast(x'ff' as text), x'00', x'00', 1)")
+    while not end_offsets.queue.empty():
+        end_offsets.queue.get_nowait()
+    async with topics(end_offsets, path):
+        found = await end_offsets.queue.get()
+    assert (ORDERS, b"1") in [(record.key, record.value) for record in found]
+    assert all(isinstance(record.key, bytes) for record in found)
+
+
+async def test_a_damaged_file_is_named(end_offsets: KeptChannel[Slice], tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    file = RecordFile(path, "c")
+    file.write([(RECOMMENDATIONS, b"%d" % one, bytes(500), 1) for one in range(1_000)], 0)
+    file.close()
+    content = bytearray(path.read_bytes())
+    content[8_192:] = b"\xa5" * (len(content) - 8_192)
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="setting state_file: "):
+        async with topics(end_offsets, path):
+            pass
