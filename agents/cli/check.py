@@ -32,7 +32,11 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
+from caughtup.agents.kafka.group_asking import GroupAsker
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.decoding import choose_version
+from caughtup.agents.kafka.protocol.described.calls import VERSIONS
+from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.agents.offsets.asking import BY_ASKING
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.checks import check_topics, describe_topics
@@ -45,6 +49,7 @@ from caughtup.agents.topics.permissions import (
     requirements,
     with_source,
 )
+from caughtup.models.polls.asked import AskedGroups
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
@@ -112,7 +117,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield from _checkpoints(settings)
         return
     yield Finding("connect", True, f"cluster {cluster} at {settings.bootstrap_servers}")
-    yield _source(admin, settings)
+    yield from _source(admin, settings)
     yield _checked("describe the cluster", lambda: _describe_cluster(admin))
     yield _checked("reach the brokers", lambda: _reach_brokers(admin, settings))
     yield _checked("list reassignments", lambda: _list_reassignments(settings))
@@ -175,16 +180,39 @@ def _instances(settings: Settings) -> str:
     return f"{', '.join(found.active) or 'none'} is active{standby}"
 
 
-def _source(admin: AdminClient, settings: Settings) -> Finding:
+def _source(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
     """Tell where groups come from, which is no failure if they have to be asked about."""
     try:
         source = with_source(admin, settings).source
     except (KafkaException, KafkaError, UserError) as error:
-        return Finding("source", False, str(error) or type(error).__name__)
+        yield Finding("source", False, str(error) or type(error).__name__)
+        return
     if source == "log":
-        return _checked(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
+        yield _checked(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
+        return
     why = "as set" if settings.source == "ask" else f"{CONSUMER_OFFSETS} may not be read"
-    return Finding("source", True, f"{why}: {BY_ASKING.format(settings.ask_interval)}")
+    yield Finding("source", True, f"{why}: {BY_ASKING.format(settings.ask_interval)}")
+    yield _checked("list groups", lambda: _list_groups(settings))
+
+
+def _list_groups(settings: Settings) -> str:
+    async def groups() -> tuple[int, int]:
+        problems: list[str] = []
+        async with ClusterProtocol(aiokafka_config(settings)) as protocol:
+            found = await GroupAsker(protocol, AskedGroups(), problems.append).listed()
+            for broker in found:
+                for key in (Key.OFFSET_FETCH, Key.DESCRIBE_GROUPS):
+                    try:
+                        choose_version(await protocol.offered(broker), key, VERSIONS[key])
+                    except KafkaError as error:
+                        problems.append(f"broker {broker}: {error}")
+        if problems:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            raise UserError(f"{problems[0]}{more}")
+        return len({one.group for listed in found.values() for one in listed or ()}), len(found)
+
+    number, brokers = asyncio.run(groups())
+    return f"{number} on {brokers} brokers; a group is hidden without DESCRIBE on it"
 
 
 def _readable_offsets(admin: AdminClient, settings: Settings) -> str:

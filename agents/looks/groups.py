@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Set as AbstractSet
+from fnmatch import fnmatchcase
 
 from aiokafka.errors import (
     KafkaError,
@@ -37,6 +38,8 @@ _POLL_RECORDS = 10_000
 #: Without an answer the cluster is out of reach.
 _PATIENCE_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
+#: The most problems with groups that are told one by one.
+_MOST_PROBLEMS = 5
 
 
 class GroupsLook:
@@ -106,6 +109,9 @@ class GroupsLook:
             parts = in_parts(records, _POLL_RECORDS)
         return [decode_records(part) for part in parts]
 
+    def _is_meant(self, group: str) -> bool:
+        return any(group == name or fnmatchcase(group, name) for name in self._groups)
+
     async def _ask(self, progress: Progress, types: frozenset[str]) -> None:
         """Ask the coordinators about all groups of some types."""
         state, problems = self._state, list[str]()
@@ -118,11 +124,21 @@ class GroupsLook:
                     state.asked_ms.update(dict.fromkeys(answered, asked_ms))
                     advance(len(answered))
 
-                await asker.round(state.watching.is_watched, took)
-        if problems and not self._known.names():
+                await asker.round(state.watching, took)
+        known = self._known.names()
+        if problems and not known:
             raise UserError(f"cannot ask about groups: {problems[0]}")
-        for problem in problems:
+        if self._groups and not any(map(self._is_meant, known)):
+            # Whether they are there is not known, which is not to say that they aren't.
+            unanswered = sorted(filter(self._is_meant, asker.unanswered))
+            about = [one for one in problems if unanswered and repr(unanswered[0])[1:-1] in one]
+            why = next(iter(about), asker.unlisted or (problems[0] if unanswered else ""))
+            if why:
+                raise UserError(f"cannot ask about {', '.join(sorted(self._groups))}: {why}")
+        for problem in problems[:_MOST_PROBLEMS]:
             log.warning("asking about groups: %s", problem)
+        if more := len(problems[_MOST_PROBLEMS:]):
+            log.warning("asking about groups: and %d more problems", more)
 
 
 async def _open(offset_log: OffsetLog) -> None:

@@ -39,6 +39,12 @@ _PAUSE_SECONDS = 0.5
 _INTERVALS_ALLOWED = 3
 #: Log lines about failures; the metrics count all of them.
 _FAILURES_A_MINUTE = 10
+#: The part of the service's readiness that waits for the first answers.
+_PART = "groups"
+#: After so many rounds in which some broker did not list its groups, the service is ready without them.
+_ROUNDS_ALLOWED = 3
+#: The most seconds between two of those rounds.
+_FIRST_SECONDS = 2.0
 
 
 class GroupsReader(Service):
@@ -76,31 +82,30 @@ class GroupsReader(Service):
         )
         self._known = AskedGroups()
         self._announced = False
+        self._incomplete_rounds = 0
         self._failures = RateLimit(_FAILURES_A_MINUTE)
 
     @Service.task
     async def _run(self) -> None:
-        config = aiokafka_config(self._settings)
+        protocol = ClusterProtocol(aiokafka_config(self._settings), _TIMEOUT_SECONDS)
+        asker = GroupAsker(protocol, self._known, self._failed, self._types, self._beat)
         try:
-            async with ClusterProtocol(config, _TIMEOUT_SECONDS) as protocol:
-                asker = GroupAsker(protocol, self._known, self._failed, self._types)
-                while not self.should_stop:
-                    began = time.monotonic()
-                    sent = protocol.connections.requests
-                    # One that stands by reads the log, too, but asks nothing beside it.
-                    if self._is_alone or self._health.standby is None:
-                        await self._round(asker)
-                        self._health.ask_seconds = time.monotonic() - began
-                        self._health.ask_requests += protocol.connections.requests - sent
-                    self._beat()
-                    left = began + self._settings.ask_interval - time.monotonic()
-                    await self.sleep(max(left, _PAUSE_SECONDS))
+            while not self.should_stop:
+                began, sent = time.monotonic(), protocol.connections.requests
+                self._beat()
+                # One that stands by reads the log, too, but asks nothing beside it.
+                if self._is_alone or self._health.standby is None:
+                    await self._round(asker)
+                    self._health.ask_seconds = time.monotonic() - began
+                    self._health.ask_requests += protocol.connections.requests - sent
+                interval = self._settings.ask_interval
+                if self._is_alone and not self._announced:
+                    interval = min(interval, _FIRST_SECONDS)
+                self._rest()  # the interval may be an hour
+                await self.sleep(max(began + interval - time.monotonic(), _PAUSE_SECONDS))
         finally:
-            if self._is_alone:
-                self._health.pulses.rest(OFFSETS)
-
-    def _is_wanted(self, group: str) -> bool:
-        return self._watching.is_watched(group) and self._held.has_group(group)
+            self._rest()
+            protocol.connections.close()
 
     def _is_past(self) -> bool:
         """Return whether the service does not know all groups yet."""
@@ -110,25 +115,38 @@ class GroupsReader(Service):
         if self._is_alone:
             self._health.pulses.beat(OFFSETS)
 
+    def _rest(self) -> None:
+        if self._is_alone:
+            self._health.pulses.rest(OFFSETS)
+
     async def _round(self, asker: GroupAsker) -> None:
         began_ms = now_ms()
         spread = 0.0 if self._is_past() else _SPREAD * self._settings.ask_interval
         try:
-            is_whole = await asker.round(self._is_wanted, self._took, spread)
+            is_whole = await asker.round(self._watching, self._took, spread, self._held.has_group)
         except KafkaError as error:
             self._failed(str(error))
+            if self._is_alone and not self._announced:
+                self._health.hinder(_PART, str(error))
             return
         if not self._is_alone:
             self._health.succeeded(self._probe, began_ms)
             return
         self._asked()
-        if not is_whole:
+        self._incomplete_rounds += not is_whole and asker.has_listed
+        may_begin = not self._announced and self._incomplete_rounds >= _ROUNDS_ALLOWED
+        if is_whole or may_begin:
+            self._health.polled(began_ms, 0)
+        if self._announced:
             return
-        self._health.polled(began_ms, 0)
-        if not self._announced:
+        if is_whole or may_begin:
             self._announced = True
+            self._health.hinder(_PART, None)
             await self._changes.put(CaughtUp())
-            log.info("asked about %d groups", len(self._known.names()))
+            without = "" if is_whole else f", not about all: {asker.unlisted}"
+            log.info("asked about %d groups%s", len(self._known.names()), without)
+        else:
+            self._health.hinder(_PART, asker.unlisted)
 
     async def _took(self, asked_ms: int, answered: AbstractSet[str]) -> None:
         """Put what has changed on the channel, with the groups that were answered about."""

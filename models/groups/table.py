@@ -126,12 +126,12 @@ class GroupTable:
     ) -> None:
         """Apply a record of a consumer group on the new protocol, or None for its tombstone."""
         self.consumer.setdefault(key.group, ConsumerGroup()).apply(key, record)
-        self._changed(key.group, self.consumer)
+        self._changed(key.group, self.consumer, record)
 
     def apply_streams(self, key: StreamsGroupRecordKey, record: StreamsGroupRecord | None) -> None:
         """Apply a record of a streams group, or None for its tombstone."""
         self.streams.setdefault(key.group, StreamsGroup()).apply(key, record)
-        self._changed(key.group, self.streams)
+        self._changed(key.group, self.streams, record)
 
     def apply_share(self, group: str, found: ShareGroup | None) -> None:
         """Apply a share group as it is now, or None if it is gone."""
@@ -149,10 +149,15 @@ class GroupTable:
             table.pop(group, None)
 
     def _changed(
-        self, group: str, table: dict[str, ConsumerGroup] | dict[str, StreamsGroup]
+        self,
+        group: str,
+        table: dict[str, ConsumerGroup] | dict[str, StreamsGroup],
+        record: ConsumerGroupRecord | StreamsGroupRecord | None,
     ) -> None:
-        self._memberships.pop(group, None)
         self._owners.pop(group, None)
+        # A group that goes back to the classic protocol loses its other records with that record.
+        if record is not None:
+            self._memberships.pop(group, None)
         if table[group].is_empty():
             del table[group]
 

@@ -38,7 +38,7 @@ from caughtup.models.wire.record_keys import (
     StreamsGroupKey,
     StreamsGroupMemberKey,
 )
-from caughtup.models.wire.share_groups import ShareGroup
+from caughtup.models.wire.share_groups import SHARE, ShareGroup
 from caughtup.models.wire.streams_group_records import StreamsGroupRecord
 
 #: The keys and the records that an answer about one group is decoded to.
@@ -90,6 +90,22 @@ class AskedGroups:
         """Return the groups that were there by the last answers."""
         return set(self._groups)
 
+    def __contains__(self, group: str) -> bool:
+        """Return whether a group was there by the last answers."""
+        return group in self._groups
+
+    def group_type(self, group: str) -> str:
+        """Return the type by which a group was last described: of commits alone, it is classic."""
+        known = self._groups.get(group)
+        for key in () if known is None else known.records:
+            if isinstance(key, ConsumerGroupKey | ConsumerGroupMemberKey):
+                return "consumer"
+            if isinstance(key, StreamsGroupKey | StreamsGroupMemberKey):
+                return "streams"
+            if isinstance(key, ShareGroupKey):
+                return SHARE
+        return "classic"
+
     def described(self, group: str, records: Mapping[AskedKey, AskedRecord], at_ms: int) -> None:
         """Take in all records of a group, answered at a time (ms), by their keys.
 
@@ -113,13 +129,20 @@ class AskedGroups:
             self._changed(one, None)
         known.records = records
 
-    def committed(self, group: str, topics: Iterable[TopicOffsets], at_ms: int) -> None:
-        """Take in all commits of a group, answered at a time (ms)."""
+    def committed(
+        self, group: str, topics: Iterable[TopicOffsets], at_ms: int, *, whole: bool = True
+    ) -> None:
+        """Take in the commits of a group, answered at a time (ms); those left out are deleted.
+
+        Not ``whole``: some could not be answered about, so that none is deleted.
+        """
         known = self._groups.setdefault(group, _Group())
         there = set[str]()
         for topic, partitions, offsets in topics:
             there.add(topic)
             before, offsets_before = known.committed.get(topic, (_NONE, _NONE))
+            if not whole:
+                partitions, offsets = _merged(before, offsets_before, partitions, offsets)
             known.committed[topic] = partitions, offsets
             if np.array_equal(before, partitions):
                 moved = offsets != offsets_before
@@ -135,7 +158,7 @@ class AskedGroups:
             ]
             self._commits(group, topic, partitions[at], offsets[at], at_ms)
             self._deleted(group, topic, np.setdiff1d(before, partitions))
-        for topic in sorted(known.committed.keys() - there):
+        for topic in sorted(known.committed.keys() - there if whole else ()):
             self._deleted(group, topic, known.committed.pop(topic)[0])
 
     def share_starts(self, group: str, starts: Mapping[TopicPartition, int]) -> None:
@@ -192,6 +215,16 @@ class AskedGroups:
         head = _HEAD.pack(RecordType.OFFSET_COMMIT, len(names[0])) + names[0]
         head += _LENGTH.pack(len(names[1])) + names[1]
         self._keys += [head + _PARTITION.pack(number) for number in partitions.tolist()]
+
+
+def _merged(
+    before: Ints, offsets_before: Ints, partitions: Ints, offsets: Ints
+) -> tuple[Ints, Ints]:
+    """Return commits with those before of other partitions, by partition."""
+    kept = np.isin(before, partitions, invert=True)
+    numbers = np.concatenate([before[kept], partitions])
+    order = np.argsort(numbers, kind="stable")
+    return numbers[order], np.concatenate([offsets_before[kept], offsets])[order]
 
 
 def _numbered(found: GroupMetadata, before: GroupMetadata | None, at_ms: int) -> GroupMetadata:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from caughtup.models.groups.table import TopicNames
+from caughtup.models.groups.membership import Membership
+from caughtup.models.groups.table import GroupTable, TopicNames
+from caughtup.models.wire.consumer_group_records import ConsumerGroupMetadata
+from caughtup.models.wire.record_keys import ConsumerGroupKey, RecordType
 
 OLD, NEW = b"o" * 16, b"n" * 16
 
@@ -65,3 +68,16 @@ def test_an_id_that_two_topics_are_told_to_have_is_that_of_the_last_and_the_othe
     names.forget("forged")
     names.forget("orders")
     assert names.names == {}
+
+
+def test_a_group_goes_back_to_the_classic_protocol_and_loses_its_other_records_after_that() -> None:
+    groups = GroupTable({}, dict)
+    key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, "orders")
+    groups.apply_consumer(key, ConsumerGroupMetadata(7, 0))
+    classic = Membership("classic", 8, (), {}, frozenset())
+    groups.apply_classic("orders", classic)  # a batch's classic records are applied first
+    groups.apply_consumer(key, None)
+    assert groups.membership("orders") == classic
+    groups.apply_classic("orders", None)
+    assert groups.membership("orders") is None
+    assert groups.names() == set()

@@ -137,3 +137,21 @@ def test_a_group_that_is_gone_leaves_nothing() -> None:
     state.apply_batch(known.take(), 2)
     assert state.group_names() == []
     assert known.names() == set()
+
+
+def test_commits_that_could_not_be_answered_about_stay() -> None:
+    known, state = AskedGroups(), ClusterState("c", {})
+    known.committed("g", offsets({"orders": {0: 1, 1: 1, 2: 1}, "clicks": {0: 1}}), 1)
+    known.committed("g", offsets({"orders": {1: 2, 3: 2}}), 2, whole=False)
+    state.apply_batch(known.take(), 2)
+    there = {(topic, number): one.committed for _, (topic, number), one in state.commits}
+    assert there == {
+        ("clicks", 0): 1,
+        ("orders", 0): 1,
+        ("orders", 1): 2,
+        ("orders", 2): 1,
+        ("orders", 3): 2,
+    }
+    known.committed("g", offsets({"orders": {1: 2}}), 3)
+    state.apply_batch(known.take(), 3)
+    assert [(topic, number) for _, (topic, number), _ in state.commits] == [("orders", 1)]

@@ -110,17 +110,18 @@ def records_flow(cluster: EmbeddedCluster, topics: list[str]) -> Iterator[None]:
     """Produce records all the time, so that members commit; idle ones of librdkafka don't."""
     program = (
         "import json, sys, time\n"
-        "from confluent_kafka import KafkaException, Producer\n"
+        "from confluent_kafka import KafkaError, KafkaException, Producer\n"
         "given = json.loads(sys.argv[1])\n"
         "producer = Producer(given['config'])\n"
         "number = 0\n"
         "while True:\n"
         "    for topic, count in given['topics']:\n"
-        "        for partition in range(count):\n"
-        "            try:\n"
+        "        try:\n"
+        "            for partition in range(count):\n"
         "                producer.produce(topic, str(number), partition=partition)\n"
-        "            except KafkaException:\n"  # a broker does not know it yet, or no more
-        "                break\n"
+        "        except KafkaException as error:\n"  # a test may delete a topic
+        "            if error.args[0].code() != KafkaError._UNKNOWN_TOPIC:\n"
+        "                raise\n"
         "    number += 1\n"
         "    producer.poll(0.1)\n"
         "    time.sleep(0.1)\n"
