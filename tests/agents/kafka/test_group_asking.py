@@ -96,7 +96,7 @@ class Asking:
         self.state = ClusterState("c", {})
         self.answered = set[str]()
         self.alive = 0
-        self.asker = GroupAsker(brokers, self.known, self.errors.append, self._is_alive)  # type: ignore[arg-type]
+        self.asker = GroupAsker(brokers, self.known, self.errors.append, alive=self._is_alive)  # type: ignore[arg-type]
 
     def _is_alive(self) -> None:
         self.alive += 1

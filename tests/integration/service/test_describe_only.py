@@ -76,8 +76,8 @@ def test_check_says_what_is_missing_without_own_topics(
     path = settings_file(
         tmp_path, secure.bootstrap_servers, secure.security.client_config(ASKER), own_topics=False
     )
-    ran = caughtup("check", "--config", path, directory=tmp_path)
+    ran = caughtup("check", "--config", path, "--format", "json", directory=tmp_path)
     assert ran.code == 0, ran
-    said = " ".join(ran.out.split())
-    assert "coordinators are asked" in said
-    assert "none, as set" in said
+    said = {line["check"]: line["detail"] for line in ran.lines}
+    assert "coordinators are asked" in said["source"]
+    assert "none, as set" in said["own topics"]
