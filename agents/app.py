@@ -22,7 +22,7 @@ from caughtup.agents.election.agent import Election
 from caughtup.agents.election.shared import SharedElection
 from caughtup.agents.end_offsets import EndOffsetsProbe
 from caughtup.agents.hand_over import HandOver
-from caughtup.agents.kafka.group_asking import ALL_TYPES, NOT_IN_LOG
+from caughtup.agents.kafka.asking.asker import ALL_TYPES, NOT_IN_LOG
 from caughtup.agents.kafka.partition_leaders import coordinator_moved_ms
 from caughtup.agents.kafka.tokens.keeper import TokenKeeper
 from caughtup.agents.kept_channel import KeptChannel, Wakeup, kept_channel

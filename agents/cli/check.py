@@ -29,10 +29,10 @@ from caughtup.agents.configuration.s3_access import s3_variables
 from caughtup.agents.configuration.text import printed
 from caughtup.agents.election.instances import list_instances
 from caughtup.agents.errors import UserError
+from caughtup.agents.kafka.asking.asker import GroupAsker
 from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
-from caughtup.agents.kafka.group_asking import GroupAsker
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import choose_version
 from caughtup.agents.kafka.protocol.described.calls import VERSIONS

@@ -17,8 +17,8 @@ from aiokafka.errors import (
 from caughtup.agents.clock import now_ms
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import first_contact
+from caughtup.agents.kafka.asking.asker import ALL_TYPES, NOT_IN_LOG, GroupAsker
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.group_asking import ALL_TYPES, NOT_IN_LOG, GroupAsker
 from caughtup.agents.kafka.offset_log import OffsetLog
 from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.protocol.client import ClusterProtocol

@@ -12,8 +12,8 @@ from aiokafka.errors import KafkaError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
+from caughtup.agents.kafka.asking.asker import ALL_TYPES, GroupAsker
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.group_asking import ALL_TYPES, GroupAsker
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.agent import CaughtUp, Changes, ChannelMark

@@ -10,7 +10,7 @@ import faust
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from caughtup.agents.kafka.group_asking import GroupAsker
+from caughtup.agents.kafka.asking.asker import GroupAsker
 from caughtup.agents.kept_channel import kept_channel
 from caughtup.agents.offsets import asking
 from caughtup.agents.offsets.asking import GroupsReader

@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from caughtup.agents.kafka.group_asking import GroupAsker
+from caughtup.agents.kafka.asking.asker import GroupAsker
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.demo.cluster.broker_config import Security

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caughtup.agents.kafka.share_asking import position
+from caughtup.agents.kafka.asking.shares import position
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError, RequestTimedOutError
 
-from caughtup.agents.kafka.group_asking import MOST_GROUPS, GroupAsker
+from caughtup.agents.kafka.asking.asker import MOST_GROUPS, GroupAsker
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker
 from caughtup.agents.kafka.protocol.requests import Call, Key, flexible_array, flexible_string
 from caughtup.models.polls.asked import AskedGroups

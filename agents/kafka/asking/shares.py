@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 from aiokafka.errors import KafkaError, for_code
@@ -44,9 +45,10 @@ class ShareAsker:
         #: By group: its partitions' positions, as of the last answer.
         self._positions: dict[str, dict[TopicPartition, int]] = {}
 
-    def forget(self, group: str) -> None:
-        """Forget a group that is gone."""
-        self._positions.pop(group, None)
+    def keep_only(self, groups: AbstractSet[str]) -> None:
+        """Forget all other groups."""
+        for group in self._positions.keys() - groups:
+            del self._positions[group]
 
     async def ask(self, broker: int, groups: Sequence[str]) -> set[str]:
         """Ask a coordinator how far some of its groups are; return those that it answered about.
