@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -112,13 +112,18 @@ class Asking:
         return await self.asker.round(Watching(), took)
 
     def remembered(self) -> dict[str, int]:
-        """Return how much is remembered of groups, by what it is."""
-        held = self.asker.__dict__
-        return {
-            name: len(value)
-            for name, value in held.items()
-            if isinstance(value, dict | set) and name not in ("_answers", "_earlier", "_closed")
-        }
+        """Return how much is remembered of groups, by where that is."""
+        return dict(remembered(self.asker))
+
+
+def remembered(part: object, at: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the sizes of all dicts and sets of a part and its parts, but for requests."""
+    for name, value in vars(part).items():
+        if isinstance(value, dict | set):
+            if not any(isinstance(one, tuple) for one in value):
+                yield f"{at}{name}", len(value)
+        elif type(value).__module__.startswith("caughtup.agents.kafka.asking"):
+            yield from remembered(value, f"{at}{name}.")
 
 
 async def test_thousands_of_groups_are_asked_about_by_fifties_and_forgotten_when_they_are_gone() -> (
