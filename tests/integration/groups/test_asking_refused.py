@@ -24,6 +24,7 @@ from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
 from caughtup.demo.processes.children import Processes
+from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.polls.asked import AskedGroups
 from caughtup.models.state.cluster import ClusterState
 from caughtup.models.watching import Watching, WatchPatterns
@@ -36,6 +37,9 @@ from tests.support.service import Service, caughtup, commit, wait_for
 UNKNOWN_SERVER_ERROR, NOT_COORDINATOR, AUTHORIZATION_FAILED = -1, 16, 30
 TOPIC_AUTHORIZATION_FAILED = 29
 _ASKED = (Key.LIST_GROUPS, Key.DESCRIBE_GROUPS, Key.CONSUMER_GROUP_DESCRIBE, Key.OFFSET_FETCH)
+
+#: Of the shared cluster's __consumer_offsets.
+_OFFSETS_PARTITIONS = 4
 
 
 class Groups(NamedTuple):
@@ -55,16 +59,21 @@ class Groups(NamedTuple):
 
 @pytest.fixture(scope="module")
 def groups(shared_cluster: EmbeddedCluster) -> Iterator[Groups]:
-    topic, mark = old_topic(shared_cluster), uuid.uuid4().hex[:8]
+    topic = old_topic(shared_cluster)
     produce(shared_cluster, topic, 10)
     odd = (" ", "päckchen\n\t🜁", "[a-z]*'\"\\", "x" * 249)
-    made = Groups(
-        topic,
-        f"classic-{mark}",
-        f"consumer-{mark}",
-        tuple(f"empty-{mark}{name}" for name in odd),
-        f"(?s:.*{mark}.*)",
-    )
+    while True:
+        mark = uuid.uuid4().hex[:8]
+        made = Groups(
+            topic,
+            f"classic-{mark}",
+            f"consumer-{mark}",
+            tuple(f"empty-{mark}{name}" for name in odd),
+            f"(?s:.*{mark}.*)",
+        )
+        # Two brokers lead the partitions in turn: each has to coordinate some of the groups.
+        if len({coordinator_partition(name, _OFFSETS_PARTITIONS) % 2 for name in made.all}) == 2:
+            break
     for group in made.empty:
         commit(shared_cluster, group, topic, 4)
     members = []
