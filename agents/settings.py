@@ -184,7 +184,8 @@ class Settings(StoreSettings, WatchingSettings):
         default=10.0,
         ge=1,
         le=3_600,
-        description="Seconds in which every group is asked about once, if coordinators are asked.",
+        description="Seconds in which every group is asked about once, if coordinators are asked; "
+        "about share groups they always are.",
     )
     own_topics: bool = Field(
         default=True,
@@ -195,7 +196,7 @@ class Settings(StoreSettings, WatchingSettings):
     state_file: Path | None = Field(
         default=None,
         description="A file for what would be on the service's own topics, without them: what was "
-        "recommended and learned survives a restart.",
+        "recommended and learned survives a restart. It is of one process and one cluster.",
         examples=["/var/lib/caughtup/state.db"],
     )
     topic_prefix: str = Field(

@@ -212,6 +212,8 @@ def _list_groups(settings: Settings) -> str:
         return len({one.group for listed in found.values() for one in listed or ()}), len(found)
 
     number, brokers = asyncio.run(groups())
+    if not number:
+        raise UserError(f"missing: {READ_OFFSETS}, or DESCRIBE on groups: none is listed")
     return f"{number} on {brokers} brokers; a group is hidden without DESCRIBE on it"
 
 

@@ -24,6 +24,7 @@ from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.progress import Progress
 from caughtup.agents.settings import Settings
+from caughtup.agents.topics.permissions import READ_OFFSETS
 from caughtup.models.polls.asked import AskedGroups
 from caughtup.models.polls.batch import Batch, decode_records, in_parts
 from caughtup.models.polls.generations import split_generations
@@ -125,9 +126,18 @@ class GroupsLook:
                     advance(len(answered))
 
                 await asker.round(state.watching, took)
+        if types != ALL_TYPES:
+            for problem in problems:
+                log.debug("asking about share groups: %s", problem)
+            return
         known = self._known.names()
         if problems and not known:
             raise UserError(f"cannot ask about groups: {problems[0]}")
+        if not known and not asker.left_out:
+            raise UserError(
+                f"no group is listed: allow {READ_OFFSETS}, or DESCRIBE on groups; `caughtup check` "
+                "names all that is missing"
+            )
         if self._groups and not any(map(self._is_meant, known)):
             # Whether they are there is not known, which is not to say that they aren't.
             unanswered = sorted(filter(self._is_meant, asker.unanswered))

@@ -98,6 +98,7 @@ class GroupsReader(Service):
                     await self._round(asker)
                     self._health.ask_seconds = time.monotonic() - began
                     self._health.ask_requests += protocol.connections.requests - sent
+                    self._health.throttled_seconds = asker.throttled_seconds
                 interval = self._settings.ask_interval
                 if self._is_alone and not self._announced:
                     interval = min(interval, _FIRST_SECONDS)

@@ -134,7 +134,8 @@ class Health:
     - ``rebalance_requests``: the requests by which rebalances are looked for, and end offsets are
       listed meanwhile.
     - ``ask_requests``: the requests by which coordinators are asked about groups, and
-      ``ask_seconds``: how long the last round of them took.
+      ``ask_seconds``: how long the last round of them took; ``throttled_seconds``: for how long brokers
+      made the service wait for these, by their quotas.
     - ``web_refusals``: what the web port refused or cut off, by reason.
     - ``leaderless_partitions``: partitions without a leader at the last listing of end offsets.
     """
@@ -163,6 +164,7 @@ class Health:
     rebalance_requests: int = 0
     ask_requests: int = 0
     ask_seconds: float | None = None
+    throttled_seconds: float = 0.0
     web_refusals: Counter[str] = field(default_factory=Counter)
     leaderless_partitions: int = 0
     #: The supervisor reads these to find parts that hang.

@@ -194,6 +194,7 @@ def _commits() -> tuple[Any, ...]:
     committed = "caughtup_group_committed_offset{GROUP_TOPIC}"
     ends = 'caughtup_partition_end_offset{TOPIC,isolation="read_%s"}'
     written = f"rate({ends % 'committed'}[5m])"
+    start = "caughtup_group_share_start_offset{GROUP_TOPIC}"
     last = "max by (cluster, group) (caughtup_group_last_commit_timestamp_seconds{GROUP_TOPIC})"
     return (
         lines(
@@ -220,6 +221,17 @@ def _commits() -> tuple[Any, ...]:
                 "{{topic}}-{{partition}}",
             ),
             links=OVERVIEW_PAGE,
+        ),
+        lines(
+            "Share groups: not done beyond the start, the 10 with the most",
+            "Offsets between a share group's start offset and its position: some of them are done, and "
+            "one that is not holds the start offset back.",
+            (
+                f"topk(10, {committed} - on (cluster, group, topic, partition) {start})",
+                "{{group}} {{topic}}-{{partition}}",
+            ),
+            links=GROUPS,
+            width=24,
         ),
         table(
             "Partitions without a commit",

@@ -147,6 +147,25 @@ def _instances() -> tuple[Any, ...]:
             unit="ops",
         ),
         lines(
+            "Asking coordinators",
+            "Requests about groups: about all, where their log may not be read, or about share groups; "
+            "how long a round of them takes, and how long brokers made it wait by their quotas.",
+            (
+                "rate(caughtup_source_requests_total{CLUSTER}[$__rate_interval])",
+                "requests a second",
+            ),
+            ("max by (cluster) (caughtup_source_round_seconds{CLUSTER})", "seconds of a round"),
+            (
+                "rate(caughtup_source_throttled_seconds_total{CLUSTER}[$__rate_interval])",
+                "seconds of waiting a second",
+            ),
+            (
+                'max by (cluster) (caughtup_source{CLUSTER,source="ask"})',
+                "1: all groups are asked about",
+            ),
+            links=HEALTH,
+        ),
+        lines(
             "Active instances",
             "Instances that decide and publish: one, and for a moment none while another takes "
             "over; or all that share the groups, with the partitions that each has.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -56,8 +57,12 @@ DESCRIBE = {
 }
 #: The error of a group that was deleted between two requests (GROUP_ID_NOT_FOUND).
 NO_SUCH_GROUP = 69
-#: What an answer begins with before its own content: for how long the broker makes us wait.
+#: What an answer begins with before its own content: for how long the broker makes us wait; and the
+#: longest that is believed, which is the time over which Kafka's quotas count by default.
 _THROTTLE_BYTES = 4
+MOST_THROTTLED_SECONDS = 10.0
+#: A pause is no longer than this without a sign of life.
+PULSE_SECONDS = 5.0
 #: How long a group that we may not describe is not asked about again.
 _REFUSED_SECONDS = 600.0
 #: The most requests that are made again in halves, by broker and round, after the broker closed the
@@ -140,6 +145,10 @@ class Answers:
         self._moved, self._moved_before = set[str](), set[str]()
         #: The requests on which each broker closed the connection in this round.
         self._closed = Counter[int]()
+        #: For how long brokers made us wait so far, by their quotas (s).
+        self.throttled_seconds = 0.0
+        #: Until when each broker takes no more requests, in monotonic seconds.
+        self._throttled_until: dict[int, float] = {}
 
     def begin_round(self) -> None:
         """Begin a round, in which every group is asked about once."""
@@ -242,6 +251,7 @@ class Answers:
         if not groups:
             return set()
         call = question.make(groups)
+        await self._throttled(broker)
         try:
             data = await self._protocol.connections.ask(broker, call)
         except KafkaError as error:
@@ -251,6 +261,7 @@ class Answers:
             return set()
         finally:
             self._alive()
+        self._note_throttle(broker, int.from_bytes(data[:_THROTTLE_BYTES], signed=True))
         digest = hash(data[_THROTTLE_BYTES:])
         before = self._answers.get((broker, call)) or self._earlier.get((broker, call))
         if before is not None and before[0] == digest:
@@ -278,6 +289,21 @@ class Answers:
         elif len(answered) == len(groups):  # what failed is told again
             self._answers[broker, call] = digest, answered
         return answered
+
+    def _note_throttle(self, broker: int, milliseconds: int) -> None:
+        """Note for how long a broker takes no more requests, by its quotas: ten seconds at most.
+
+        It would answer no sooner, so that the next request would seem to hang. Source: KIP-219.
+        """
+        seconds = min(max(milliseconds, 0) / 1000, MOST_THROTTLED_SECONDS)
+        self.throttled_seconds += seconds
+        self._throttled_until[broker] = time.monotonic() + seconds
+
+    async def _throttled(self, broker: int) -> None:
+        """Wait until a broker takes requests again."""
+        while (left := self._throttled_until.get(broker, 0.0) - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, PULSE_SECONDS))
+            self._alive()
 
     async def _in_halves(
         self, broker: int, groups: Sequence[str], question: _Question[_Answered]

@@ -10,13 +10,14 @@ from collections.abc import Set as AbstractSet
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.asking.answers import DESCRIBE, Answers, version_of
+from caughtup.agents.kafka.asking.answers import DESCRIBE, PULSE_SECONDS, Answers, version_of
 from caughtup.agents.kafka.asking.gone import MOST_GROUPS, GoneGroups
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode
-from caughtup.agents.kafka.protocol.described.calls import list_groups_call
+from caughtup.agents.kafka.protocol.described.calls import LISTED_TYPES_VERSION, list_groups_call
 from caughtup.agents.kafka.protocol.described.listed_groups import (
+    CLASSIC,
     ListedGroup,
     decode_listed_groups,
 )
@@ -27,8 +28,6 @@ from caughtup.models.wire.share_groups import SHARE
 
 #: All types of groups, and those whose records in the log are not decoded.
 ALL_TYPES, NOT_IN_LOG = frozenset(DESCRIBE), frozenset({SHARE})
-#: A pause is no longer than this without a sign of life.
-_PULSE_SECONDS = 5.0
 #: The longest name that requests and records of commits can have, in bytes.
 _LONGEST_NAME = 0x7FFF
 
@@ -68,6 +67,16 @@ class GroupAsker:
         self.unlisted = ""
         #: The groups that were listed in the last round, and not answered about in full.
         self.unanswered: AbstractSet[str] = frozenset()
+
+    @property
+    def left_out(self) -> AbstractSet[str]:
+        """The groups that were listed in the last whole round, and are not watched."""
+        return self._left_out
+
+    @property
+    def throttled_seconds(self) -> float:
+        """For how long brokers made us wait so far, by their quotas (s)."""
+        return self._answers.throttled_seconds
 
     async def round(
         self,
@@ -145,7 +154,7 @@ class GroupAsker:
         for number, part in enumerate(parts):
             until = began + number * spread_seconds / len(parts)
             while (wait := until - time.monotonic()) > 0:
-                await asyncio.sleep(min(wait, _PULSE_SECONDS))
+                await asyncio.sleep(min(wait, PULSE_SECONDS))
                 self._alive()
             asked_ms = now_ms()
             answered = await self._answers.ask(broker, part)
@@ -155,6 +164,10 @@ class GroupAsker:
 
     async def _list(self, broker: int) -> list[ListedGroup] | None:
         try:
+            offered = await self._protocol.offered(broker)
+            newest = offered.requests.get(Key.LIST_GROUPS, (0, 0))[1]
+            if CLASSIC not in self._types and newest < LISTED_TYPES_VERSION:
+                return []  # before 3.8 there are no share groups
             version = await version_of(self._protocol, broker, Key.LIST_GROUPS)
             data = await self._protocol.connections.ask(broker, list_groups_call(version))
             code, groups = await decode(lambda raw: decode_listed_groups(raw, version), data)

@@ -16,6 +16,7 @@ from caughtup.agents.web.metrics.groups import GROUP_FAMILIES, GROUP_TOTALS
 from caughtup.agents.web.metrics.partitions import PARTITION_FAMILIES
 from caughtup.agents.web.metrics.reassignments import REASSIGNMENT_FAMILIES, REASSIGNMENT_TOTALS
 from caughtup.agents.web.metrics.service import BUILD_FAMILIES, SERVICE_FAMILIES
+from caughtup.agents.web.metrics.source import SOURCE_FAMILIES
 from caughtup.agents.web.metrics.spark import PIPELINE_FAMILIES, SPARK_FAMILIES
 from caughtup.agents.web.metrics.transactions import TRANSACTION_FAMILIES
 from caughtup.models.state.cluster import ClusterState
@@ -28,6 +29,7 @@ FAMILIES = (
     *TASK_FAMILIES,
     *REASSIGNMENT_FAMILIES,
     *SERVICE_FAMILIES,
+    *SOURCE_FAMILIES,
     *BUILD_FAMILIES,
     *REASSIGNMENT_TOTALS,
     *TRANSACTION_FAMILIES,
@@ -75,7 +77,7 @@ def valid_families(scrape: Scrape) -> Iterator[Family]:
         yield from TASK_FAMILIES
     if _is_cluster_wide(health):
         yield from REASSIGNMENT_FAMILIES
-    yield from (*SERVICE_FAMILIES, *BUILD_FAMILIES)
+    yield from (*SERVICE_FAMILIES, *SOURCE_FAMILIES, *BUILD_FAMILIES)
     if _is_cluster_wide(health):
         yield from (*REASSIGNMENT_TOTALS, *PIPELINE_FAMILIES)
     if health.is_alive:

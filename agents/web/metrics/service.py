@@ -32,12 +32,6 @@ def _cluster_info(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
         yield family.line((scrape.state.cluster, scrape.health.cluster_name), 1)
 
 
-def _source(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    asks = scrape.health.source is not None
-    for name, is_used in (("ask", asks), ("log", not asks)):
-        yield family.line((scrape.state.cluster, name), int(is_used))
-
-
 def _ready(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     yield family.line((scrape.state.cluster,), scrape.health.has_read)
 
@@ -71,15 +65,6 @@ def _reader_lag(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
 def _last_poll(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
     if scrape.health.polled_ms is not None:
         yield family.line((scrape.state.cluster,), scrape.health.polled_ms / 1000)
-
-
-def _ask_requests(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    yield family.line((scrape.state.cluster,), scrape.health.ask_requests)
-
-
-def _ask_seconds(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
-    if scrape.health.ask_seconds is not None:
-        yield family.line((scrape.state.cluster,), scrape.health.ask_seconds)
 
 
 def _rebalance_requests(family: Family, scrape: Scrape, _: None) -> Iterator[bytes]:
@@ -163,12 +148,6 @@ SERVICE_FAMILIES = (
         ("cluster", "cluster_name"),
         _cluster_info,
         known=lambda scrape: scrape.health.cluster_name is not None,
-    ),
-    Family(
-        "caughtup_source",
-        "1 for where groups and commits come from: log, or ask, which knows less",
-        ("cluster", "source"),
-        _source,
     ),
     Family(
         "caughtup_offsets_reader_ready",
@@ -271,19 +250,6 @@ SERVICE_FAMILIES = (
         ("cluster", "probe"),
         _probe_errors,
         type="counter",
-    ),
-    Family(
-        "caughtup_source_requests_total",
-        "Requests by which coordinators are asked about groups: all of them, or share groups",
-        _CLUSTER,
-        _ask_requests,
-        type="counter",
-    ),
-    Family(
-        "caughtup_source_round_seconds",
-        "How long the last round of these requests took; at most ask_interval is as set",
-        _CLUSTER,
-        _ask_seconds,
     ),
     Family(
         "caughtup_rebalance_requests_total",

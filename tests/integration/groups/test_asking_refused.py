@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -17,6 +18,7 @@ from aiokafka.errors import KafkaError
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from caughtup.agents.kafka.asking import answers
 from caughtup.agents.kafka.asking.asker import GroupAsker
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.requests import Key
@@ -398,18 +400,27 @@ async def test_a_group_is_gone_that_could_never_be_described(
 async def test_a_throttled_client_takes_what_it_gets(
     shared_cluster: EmbeddedCluster, groups: Groups, watching: Watching
 ) -> None:
-    rule = rewriting.throttled(60_000, *_ASKED)
+    rule = rewriting.throttled(300, *_ASKED)
     async with asking(shared_cluster, rule) as (asked, _):
         for _ in range(2):
+            began, before = time.monotonic(), asked.asker.throttled_seconds
             await asked.round(watching)
             assert asked.answered == set(groups.all)
             assert asked.errors == []
+            throttled = asked.asker.throttled_seconds - before
+            assert throttled > 0.3
+            # Not after the last answer of each of the two brokers; and each waits by itself.
+            assert time.monotonic() - began > (throttled - 0.6) / 2
 
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_damaged_answers_cost_no_more_than_themselves(
-    shared_cluster: EmbeddedCluster, groups: Groups, seed: int
+    shared_cluster: EmbeddedCluster,
+    groups: Groups,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(answers, "MOST_THROTTLED_SECONDS", 0.01)  # what is damaged may be that
     keys = [*_ASKED, Key.FIND_COORDINATOR, *([Key.DESCRIBE_CLUSTER] if seed % 2 else [])]
     watching = Watching(WatchPatterns(groups=tuple(map(re.escape, groups.all))))
     async with asking(shared_cluster) as (asked, proxy):

@@ -19,6 +19,7 @@ RATE_INTERVAL = "10s"
 #: groups (tests/integration/service/test_shared.py).
 ELSEWHERE = (
     "caughtup_connect_",
+    "caughtup_group_share_start_offset",
     "caughtup_group_storm_rebalances",
     "caughtup_group_decisions_total",
     "caughtup_offsets_held_partitions",

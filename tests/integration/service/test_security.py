@@ -162,7 +162,6 @@ def test_every_command_names_a_certificate_that_nobody_vouches_for(
 @pytest.mark.parametrize(
     ("lacking", "missing"),
     [
-        ("offsets", "READ on the topic __consumer_offsets"),
         ("group", "READ on the group caughtup"),
         ("write", "WRITE on the topic caughtup-end-offsets"),
     ],
@@ -222,7 +221,7 @@ def test_check_names_everything_that_is_missing(
     checked = run(secure, tmp_path, "everything", ["check", "--format", "json"])
     assert checked.code == 1
     assert [line["detail"] for line in checked.lines if not line["ok"]] == [
-        "missing: READ on the topic __consumer_offsets",
+        "missing: READ on the topic __consumer_offsets, or DESCRIBE on groups: none is listed",
         "missing: DESCRIBE on the cluster",
         "missing: READ on the group caughtup",
         "missing: READ, WRITE on the topic caughtup-end-offsets",
@@ -248,7 +247,22 @@ def test_a_user_who_may_do_nothing_is_told_what_to_allow(
     assert "cannot create the topic caughtup-" in started.message
     assert "allow CREATE on it" in started.message
     lag = run(secure, tmp_path, "everything", ["lag"])
-    assert re.search(r"cannot read \S+ .*: allow READ on the topic", lag.message)
+    assert lag.message.startswith(
+        "no group is listed: allow READ on the topic __consumer_offsets, or DESCRIBE on groups"
+    )
+
+
+def test_without_read_on_the_log_it_asks_and_says_so(
+    secure: EmbeddedCluster, tmp_path: Path
+) -> None:
+    checked = run(secure, tmp_path, "offsets", ["check", "--format", "json"])
+    (source,) = [line["detail"] for line in checked.lines if line["check"] == "source"]
+    assert "__consumer_offsets may not be read: coordinators are asked" in source
+    with Service(secure, user="offsets", ask_interval=1) as service:
+        assert service.value("source", source="ask") == 1
+        # All groups are listed to who may DESCRIBE the cluster; this one may not be described.
+        wait_for("it is said", lambda: "missing: DESCRIBE on the group" in service.log, 30)
+        assert service.value("probe_errors_total", probe="offsets")
 
 
 def test_without_describe_on_the_cluster_only_reassignments_are_unknown(

@@ -24,7 +24,7 @@ def test_a_group_that_is_not_answered_about_is_unknown_after_three_intervals(
     interval_ms: int, silent_ms: int, expected: str
 ) -> None:
     state = cluster_state()
-    state.assessments.unread_allowed_ms = max(30_000, 3 * interval_ms)
+    state.assessments.asked_allowed_ms = max(30_000, 3 * interval_ms)
     read(state, commit(0, 10))
     answered_ms = START_MS + 30 * MINUTE_MS
     now_ms = answered_ms + silent_ms

@@ -120,7 +120,7 @@ def remembered(part: object, at: str = "") -> Iterator[tuple[str, int]]:
     """Yield the sizes of all dicts and sets of a part and its parts, but for requests."""
     for name, value in vars(part).items():
         if isinstance(value, dict | set):
-            if not any(isinstance(one, tuple) for one in value):
+            if not any(isinstance(one, tuple | int) for one in value):  # a request, a broker
                 yield f"{at}{name}", len(value)
         elif type(value).__module__.startswith("caughtup.agents.kafka.asking"):
             yield from remembered(value, f"{at}{name}.")
