@@ -118,6 +118,9 @@ class GroupAsker:
         self.has_listed = bool(asking)
         answered = set[str]().union(*await asyncio.gather(*asking))
         self.unanswered = there - answered
+        for group in sorted(self._known.names()):
+            if not is_held(group):  # what is known of it is another instance's, until it comes back
+                self._known.gone(group)
         await self._gone.remove(there, failed)
         if not failed:
             for group in self._left_out - left_out:

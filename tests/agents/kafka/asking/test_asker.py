@@ -101,7 +101,7 @@ class Asking:
     def _is_alive(self) -> None:
         self.alive += 1
 
-    async def round(self) -> bool:
+    async def round(self, is_held: Callable[[str], bool] = lambda _: True) -> bool:
         self.errors.clear()
         self.answered.clear()
 
@@ -109,7 +109,7 @@ class Asking:
             self.state.apply_batch(self.known.take(), asked_ms)
             self.answered |= answered
 
-        return await self.asker.round(Watching(), took)
+        return await self.asker.round(Watching(), took, is_held=is_held)
 
     def remembered(self) -> dict[str, int]:
         """Return how much is remembered of groups, by where that is."""
@@ -159,6 +159,17 @@ async def test_groups_that_come_and_go_leave_nothing() -> None:
     brokers.groups = []
     await asking.round()
     assert set(asking.remembered().values()) == {0}
+
+
+async def test_a_group_that_another_instance_had_meanwhile_is_told_again() -> None:
+    asking = Asking(Brokers(["kept", "lent"]))
+    await asking.round()
+    assert asking.state.group_names() == ["kept", "lent"]
+    await asking.round(is_held=lambda group: group == "kept")
+    assert asking.state.group_names() == ["kept"]
+    assert asking.known.names() == {"kept"}
+    await asking.round()
+    assert asking.state.group_names() == ["kept", "lent"]
 
 
 async def test_odd_names_cost_themselves() -> None:
