@@ -5,7 +5,6 @@ A leader decides by end offsets that it publishes nowhere. See ``models/historie
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.led_ends import LedEnds
 from caughtup.agents.kafka.partition_leaders import LogPartition
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.described.listed_groups import groups_in_states
@@ -75,7 +75,7 @@ class RebalancesProbe(Service):
         self._state = state
         self._partitions = partitions
         self._wake = wake
-        self._leaders: dict[TopicPartition, int] = {}
+        self._ends = LedEnds(self._broker_failed)
         #: When each application was last seen to rebalance (monotonic seconds).
         self._seen: dict[str, float] = {}
         self._learned_at = 0.0
@@ -184,42 +184,20 @@ class RebalancesProbe(Service):
                 known[group] = own
                 wanted.update(own.partitions)
         await self._learn_leaders(protocol, wanted)
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for partition in sorted(wanted):
-            if (leader := self._leaders.get(partition)) is not None:
-                by_leader.setdefault(leader, []).append(partition)
-        for place in sorted({self._place(group) for group in known}):
-            leader = self._partitions[place.partition].leader
-            if leader is not None:
-                by_leader.setdefault(leader, []).append(place)
-        found: dict[TopicPartition, int] = {}
-        answers = await asyncio.gather(
-            *(protocol.list_ends(broker, own) for broker, own in sorted(by_leader.items())),
-            return_exceptions=True,
-        )
-        for broker, answer in zip(sorted(by_leader), answers, strict=True):
-            if isinstance(answer, KafkaError):
-                self._broker_failed(broker, answer)
-                self._leaders = {p: one for p, one in self._leaders.items() if one != broker}
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                found |= answer.ends
-                for partition in answer.errors:
-                    self._leaders.pop(partition, None)
+        places = {self._place(group) for group in known}
+        led = {place: self._partitions[place.partition].leader for place in places}
+        others = {place: leader for place, leader in led.items() if leader is not None}
+        found = await self._ends.list(protocol, wanted, others)
         for group, own in known.items():
             own.add(found, found.get(self._place(group)))
 
     async def _learn_leaders(
         self, protocol: ClusterProtocol, partitions: set[TopicPartition]
     ) -> None:
-        unknown = partitions - self._leaders.keys()
+        unknown = self._ends.unknown(partitions)
         if unknown and time.monotonic() >= self._learned_at + _LEARN_SECONDS:
             self._learned_at = time.monotonic()
-            described = await protocol.describe_partitions(unknown)
-            for partition, one in described.partitions.items():
-                if one.leader is not None:
-                    self._leaders[partition] = one.leader
+            await self._ends.learn(protocol, unknown)
 
     def _place(self, group: str) -> TopicPartition:
         """Return the partition of ``__consumer_offsets`` of a group."""
@@ -234,8 +212,7 @@ class RebalancesProbe(Service):
         until = time.monotonic() - _KEPT_SECONDS
         for group in [group for group, seen in self._seen.items() if seen < until]:
             ends = self._state.applications.rebalance_ends.pop(group, None)
-            for partition in () if ends is None else ends.partitions:
-                self._leaders.pop(partition, None)
+            self._ends.forget(() if ends is None else ends.partitions)
             del self._seen[group]
 
     def _warn_if_denied(self) -> None:

@@ -34,7 +34,6 @@ from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.first_contact import broker_troubles, connect
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.decoding import choose_version
 from caughtup.agents.kafka.protocol.described.calls import VERSIONS
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.agents.offsets.asking import BY_ASKING
@@ -203,7 +202,7 @@ def _list_groups(settings: Settings) -> str:
             for broker in found:
                 for key in (Key.OFFSET_FETCH, Key.DESCRIBE_GROUPS):
                     try:
-                        choose_version(await protocol.offered(broker), key, VERSIONS[key])
+                        await protocol.version(broker, key, VERSIONS[key])
                     except KafkaError as error:
                         problems.append(f"broker {broker}: {error}")
         if problems:

@@ -186,7 +186,7 @@ class Publisher(Service):
         self._health.pulses.rest(PUBLISHER)
 
 
-class Sender(Protocol):
+class RecordSender(Protocol):
     """What writes to topics: a Publisher, or what takes its place."""
 
     async def send(
@@ -205,7 +205,7 @@ class Sender(Protocol):
 class TopicWriter:
     """Writes to one topic."""
 
-    def __init__(self, publisher: Sender, name: str, fence: FencedWriter | None) -> None:
+    def __init__(self, publisher: RecordSender, name: str, fence: FencedWriter | None) -> None:
         self._publisher = publisher
         self._fence = fence
         self.name = name

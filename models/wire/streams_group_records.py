@@ -138,14 +138,15 @@ def _member_metadata(data: bytes) -> StreamsGroupMemberMetadata:
         rebalance_timeout_ms=reader.int32(),
         topology_epoch=epoch(reader.int32()),
         process_id=reader.string(),
-        user_endpoint=None if reader.is_null() else _endpoint(reader),
+        user_endpoint=None if reader.is_null() else read_endpoint(reader),
         client_tags=reader.entries(),
     )
     reader.tagged_fields()
     return member
 
 
-def _endpoint(reader: FlexibleReader) -> Endpoint:
+def read_endpoint(reader: FlexibleReader) -> Endpoint:
+    """Read an address, which records and answers have in the same form. Raises DecodeError."""
     endpoint = Endpoint(reader.string(), reader.unpack(_PORT)[0])
     reader.tagged_fields()
     return endpoint

@@ -74,16 +74,17 @@ def _subtopology(reader: FlexibleReader) -> Subtopology:
         subtopology_id=reader.string(),
         source_topics=reader.strings(),
         source_topic_regex=reader.strings(),
-        state_changelog_topics=reader.array(_topic, _TOPIC_BYTES),
+        state_changelog_topics=reader.array(read_topic_info, _TOPIC_BYTES),
         repartition_sink_topics=reader.strings(),
-        repartition_source_topics=reader.array(_topic, _TOPIC_BYTES),
+        repartition_source_topics=reader.array(read_topic_info, _TOPIC_BYTES),
         copartition_groups=reader.array(_copartition_group, _COPARTITION_GROUP_BYTES),
     )
     reader.tagged_fields()
     return subtopology
 
 
-def _topic(reader: FlexibleReader) -> TopicInfo:
+def read_topic_info(reader: FlexibleReader) -> TopicInfo:
+    """Read an internal topic, which records and answers have in the same form. Raises DecodeError."""
     topic = TopicInfo(
         name=reader.string(),
         partitions=bounded("number of partitions", reader.int32(), 0),

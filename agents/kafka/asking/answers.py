@@ -23,9 +23,9 @@ from aiokafka.errors import (
 )
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.asking.shares import ShareAsker
+from caughtup.agents.kafka.asking.shares import SharePositions
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
-from caughtup.agents.kafka.protocol.decoding import choose_version, decode
+from caughtup.agents.kafka.protocol.decoding import decode
 from caughtup.agents.kafka.protocol.described.calls import (
     MANY_GROUPS_VERSION,
     VERSIONS,
@@ -38,10 +38,15 @@ from caughtup.agents.kafka.protocol.described.committed_offsets import (
 )
 from caughtup.agents.kafka.protocol.described.groups import (
     EMPTY,
-    DescribedGroup,
+    GroupRecords,
     decode_described_groups,
 )
 from caughtup.agents.kafka.protocol.described.listed_groups import CLASSIC, ListedGroup
+from caughtup.agents.kafka.protocol.described.share_groups import (
+    ShareOffsets,
+    decode_share_offsets,
+    share_offsets_call,
+)
 from caughtup.agents.kafka.protocol.requests import Call, Key
 from caughtup.models.polls.asked import AskedGroups, AskedKey, AskedRecord
 from caughtup.models.wire.consumer_offsets import GroupKey
@@ -74,19 +79,23 @@ _MOVED: frozenset[int] = frozenset(
     for kind in (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError)
 )
 
-_Answered = TypeVar("_Answered", DescribedGroup, CommittedOffsets)
+_Answered = TypeVar("_Answered", GroupRecords, CommittedOffsets, ShareOffsets)
 
 
 class _Question(NamedTuple, Generic[_Answered]):
-    """What is asked for, in a word; the request about some groups, and how its answer is taken in."""
+    """What is asked for, in a word; the request about some groups, and how its answer is taken in.
+
+    ``always``: an answer is taken in though it is the same as the last one.
+    """
 
     what: str
     make: Callable[[Sequence[str]], Call]
     decode: Callable[[bytes], list[_Answered]]
     take: Callable[[str, _Answered], bool]
+    always: bool = False
 
 
-class Refusals:
+class RefusedGroups:
     """The groups that we may not describe: they are not asked about again for ten minutes."""
 
     def __init__(self) -> None:
@@ -133,14 +142,14 @@ class Answers:
         self._known = known
         self._on_error = on_error
         self._alive = alive
-        self._shares = ShareAsker(protocol, known, on_error)
+        self._shares = SharePositions(protocol, known, on_error)
         # By broker and request: the hash of the last answer, and the groups that it was about. Of the
         # requests of this round, and of those of the last one.
         self._answers: dict[tuple[int, Call], tuple[int, set[str]]] = {}
         self._earlier: dict[tuple[int, Call], tuple[int, set[str]]] = {}
-        self.refused = Refusals()
+        self.refused = RefusedGroups()
         #: The groups whose members were refused, since they read topics that are hidden.
-        self._hidden = Refusals()
+        self._hidden = RefusedGroups()
         #: The groups whose coordinator said in this round, and in the last one, that it is another one.
         self._moved, self._moved_before = set[str](), set[str]()
         #: The requests on which each broker closed the connection in this round.
@@ -178,13 +187,34 @@ class Answers:
         return described & (committed | await self._how_far(broker, sorted(share & described)))
 
     async def _how_far(self, broker: int, groups: Sequence[str]) -> set[str]:
+        """Ask how far share groups are; return those that were answered about."""
+        if not groups:
+            return set()
+        key = Key.DESCRIBE_SHARE_GROUP_OFFSETS
+        found: dict[str, ShareOffsets] = {}
+
+        async def ask() -> dict[str, ShareOffsets]:
+            version = await self._protocol.version(broker, key, VERSIONS[key])
+            question = _Question(
+                "lag",
+                partial(share_offsets_call, version=version),
+                partial(decode_share_offsets, version=version),
+                take,
+                always=True,
+            )
+            found.clear()
+            await self._answers_about(broker, groups, question)
+            return dict(found)
+
+        def take(group: str, one: ShareOffsets) -> bool:
+            found[group] = one
+            return True
+
         try:
-            return await self._shares.ask(broker, groups)
+            return await self._shares.take(groups, ask)
         except KafkaError as error:
             self._on_error(f"broker {broker}: lag of {len(groups)} share groups: {error}")
             return set()
-        finally:
-            self._alive()
 
     async def _describe(self, broker: int, groups: Sequence[ListedGroup]) -> set[str]:
         answered = set[str]()
@@ -198,7 +228,7 @@ class Answers:
         for group_type, names in sorted(by_type.items()):
             key = DESCRIBE[group_type]
             try:
-                version = await version_of(self._protocol, broker, key)
+                version = await self._protocol.version(broker, key, VERSIONS[key])
             except UnsupportedVersionError as error:
                 # Their members stay unknown; their commits are asked for all the same.
                 self._on_error(f"broker {broker}: members of {len(names)} groups: {error}")
@@ -227,7 +257,9 @@ class Answers:
         if not groups:
             return set()
         try:
-            version = await version_of(self._protocol, broker, Key.OFFSET_FETCH)
+            version = await self._protocol.version(
+                broker, Key.OFFSET_FETCH, VERSIONS[Key.OFFSET_FETCH]
+            )
         except KafkaError as error:
             self._on_error(f"broker {broker}: commits of {len(groups)} groups: {error}")
             return set()
@@ -264,7 +296,7 @@ class Answers:
         self._note_throttle(broker, int.from_bytes(data[:_THROTTLE_BYTES], signed=True))
         digest = hash(data[_THROTTLE_BYTES:])
         before = self._answers.get((broker, call)) or self._earlier.get((broker, call))
-        if before is not None and before[0] == digest:
+        if before is not None and before[0] == digest and not question.always:
             self._answers[broker, call] = before
             return before[1]
         try:
@@ -351,7 +383,7 @@ class Answers:
             self._on_error(f"broker {broker}: group {group!r:.80}: {for_code(code).__name__}")
         return False
 
-    def _take_described(self, group: str, found: DescribedGroup) -> bool:
+    def _take_described(self, group: str, found: GroupRecords) -> bool:
         self._hidden.drop(group)
         if found.records is not None:
             self._known.described(group, found.records, now_ms())
@@ -366,11 +398,6 @@ class Answers:
                 f"group {group!r:.80}: commits of {found.refused} partitions are refused"
             )
         return not found.refused
-
-
-async def version_of(protocol: ClusterProtocol, broker: int, key: Key) -> int:
-    """Return the best version of a request that a broker takes. Raises KafkaError."""
-    return choose_version(await protocol.offered(broker), key, VERSIONS[key])
 
 
 def _without_members(listed: ListedGroup) -> dict[AskedKey, AskedRecord]:

@@ -10,12 +10,16 @@ from collections.abc import Set as AbstractSet
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.asking.answers import DESCRIBE, PULSE_SECONDS, Answers, version_of
+from caughtup.agents.kafka.asking.answers import DESCRIBE, PULSE_SECONDS, Answers
 from caughtup.agents.kafka.asking.gone import MOST_GROUPS, GoneGroups
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode
-from caughtup.agents.kafka.protocol.described.calls import LISTED_TYPES_VERSION, list_groups_call
+from caughtup.agents.kafka.protocol.described.calls import (
+    LISTED_TYPES_VERSION,
+    VERSIONS,
+    list_groups_call,
+)
 from caughtup.agents.kafka.protocol.described.listed_groups import (
     CLASSIC,
     ListedGroup,
@@ -171,7 +175,9 @@ class GroupAsker:
             newest = offered.requests.get(Key.LIST_GROUPS, (0, 0))[1]
             if CLASSIC not in self._types and newest < LISTED_TYPES_VERSION:
                 return []  # before 3.8 there are no share groups
-            version = await version_of(self._protocol, broker, Key.LIST_GROUPS)
+            version = await self._protocol.version(
+                broker, Key.LIST_GROUPS, VERSIONS[Key.LIST_GROUPS]
+            )
             data = await self._protocol.connections.ask(broker, list_groups_call(version))
             code, groups = await decode(lambda raw: decode_listed_groups(raw, version), data)
             raise_for(code)

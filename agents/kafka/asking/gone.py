@@ -13,11 +13,11 @@ from aiokafka.errors import (
     UnsupportedVersionError,
 )
 
-from caughtup.agents.kafka.asking.answers import DESCRIBE, NO_SUCH_GROUP, Refusals, version_of
+from caughtup.agents.kafka.asking.answers import DESCRIBE, NO_SUCH_GROUP, RefusedGroups
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode
-from caughtup.agents.kafka.protocol.described.calls import describe_groups_call
+from caughtup.agents.kafka.protocol.described.calls import VERSIONS, describe_groups_call
 from caughtup.agents.kafka.protocol.described.groups import decode_described_groups
 from caughtup.agents.kafka.protocol.groups import find_coordinator
 from caughtup.agents.kafka.protocol.requests import Key
@@ -41,7 +41,7 @@ class GoneGroups:
         known: AskedGroups,
         on_error: Callable[[str], object],
         alive: Callable[[], object],
-        refused: Refusals,
+        refused: RefusedGroups,
     ) -> None:
         self._protocol = protocol
         self._known = known
@@ -95,11 +95,11 @@ class GoneGroups:
         key = DESCRIBE[group_type]
         try:
             try:
-                version = await version_of(self._protocol, broker, key)
+                version = await self._protocol.version(broker, key, VERSIONS[key])
             except UnsupportedVersionError:
                 # It says at least whether the broker coordinates the groups, which it doesn't list.
                 key = Key.DESCRIBE_GROUPS
-                version = await version_of(self._protocol, broker, key)
+                version = await self._protocol.version(broker, key, VERSIONS[key])
             call = describe_groups_call(groups, key, version)
             data = await self._protocol.connections.ask(broker, call)
             found = await decode(lambda raw: decode_described_groups(raw, key, version), data)

@@ -109,6 +109,10 @@ class ClusterProtocol:
         """Return which requests and features a broker offers."""
         return (await self.connections.connection(broker)).offered
 
+    async def version(self, broker: int, key: Key, wanted: Sequence[int]) -> int:
+        """Return the first of the wanted versions of a request that a broker takes."""
+        return choose_version(await self.offered(broker), key, wanted)
+
     async def list_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
         """List ongoing reassignments, sorted. Needs DESCRIBE on the cluster. Since 2.4."""
         data = await self._ask_controller(requests.list_reassignments_call(self._timeout_ms))
@@ -169,8 +173,7 @@ class ClusterProtocol:
 
         Needs DESCRIBE on the cluster. Since 2.6.
         """
-        offered = await self.offered(broker)
-        version = choose_version(offered, Key.DESCRIBE_LOG_DIRS, (4, 3, 2))
+        version = await self.version(broker, Key.DESCRIBE_LOG_DIRS, (4, 3, 2))
         call = requests.describe_log_dirs_call(partitions, version)
         data = await self.connections.ask(broker, call)
         found = await decode(lambda raw: answers.decode_log_dirs(raw, version), data)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from caughtup.agents.kafka.protocol.described import calls
 from caughtup.agents.kafka.protocol.described.committed_offsets import decode_committed_offsets
 from caughtup.agents.kafka.protocol.described.groups import (
-    DescribedGroup,
+    GroupRecords,
     decode_described_groups,
 )
 from caughtup.agents.kafka.protocol.described.listed_groups import (
@@ -153,7 +153,7 @@ def test_a_classic_group(
         records = None
     assert (
         decode_described_groups(raw, Key.DESCRIBE_GROUPS, 5)
-        == [DescribedGroup(name, code, records)] * 2
+        == [GroupRecords(name, code, records)] * 2
     )
 
 
@@ -218,7 +218,7 @@ def test_a_consumer_group(
     is_stable = sorted(has) == sorted(target)
     is_classic = version == 1 and member_type == 0
     (found,) = decode_described_groups(raw, key, version)
-    assert found == DescribedGroup(
+    assert found == GroupRecords(
         name,
         0,
         {
@@ -479,7 +479,7 @@ def test_a_share_group(
         ),
     )
     records = {ShareGroupKey(RecordType.SHARE_GROUP_METADATA, "share"): expected}
-    assert found == DescribedGroup("share", code, {} if code else records)
+    assert found == GroupRecords("share", code, {} if code else records)
 
 
 @thorough

@@ -8,14 +8,13 @@ still has to revoke, and the topics that match a regular expression.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from caughtup.agents.kafka.protocol.described.share_groups import read_share_group
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.models.polls.asked import AskedKey, AskedRecord
-from caughtup.models.wire.bounds import bounded, epoch, partitions
+from caughtup.models.wire.bounds import epoch, partitions
 from caughtup.models.wire.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignment,
@@ -43,19 +42,18 @@ from caughtup.models.wire.streams_group_assignments import (
     TaskIds,
 )
 from caughtup.models.wire.streams_group_records import (
-    Endpoint,
     StreamsGroupMemberMetadata,
     StreamsGroupMetadata,
+    read_endpoint,
 )
 from caughtup.models.wire.streams_group_topology import (
     StreamsGroupTopology,
     Subtopology,
-    TopicInfo,
+    read_topic_info,
 )
 
 #: The least bytes of a structure in an array: its tagged fields.
 _LEAST = 1
-_PORT = struct.Struct(">H")
 _UNKNOWN_TIMEOUT = _UNKNOWN_GENERATION = -1
 _UNKNOWN_TIME_MS = -1
 _NO_EPOCH = -1
@@ -67,7 +65,7 @@ _CLASSIC_MEMBER = 0
 STABLE, EMPTY, DEAD = "Stable", "Empty", "Dead"
 
 
-class DescribedGroup(NamedTuple):
+class GroupRecords(NamedTuple):
     """The answer about one group: an error code, or the group's records by their keys.
 
     ``records`` is None while a rebalance hides them, and empty for a group that does not exist.
@@ -78,7 +76,7 @@ class DescribedGroup(NamedTuple):
     records: Mapping[AskedKey, AskedRecord] | None
 
 
-def decode_described_groups(data: bytes, key: Key, version: int) -> list[DescribedGroup]:
+def decode_described_groups(data: bytes, key: Key, version: int) -> list[GroupRecords]:
     """Decode the answer to DescribeGroups v5, ConsumerGroupDescribe v0 or v1, StreamsGroupDescribe v0
     or ShareGroupDescribe v1.
 
@@ -93,20 +91,20 @@ def decode_described_groups(data: bytes, key: Key, version: int) -> list[Describ
     return list(found)
 
 
-def _classic_group(reader: FlexibleReader, _: int) -> DescribedGroup:
+def _classic_group(reader: FlexibleReader, _: int) -> GroupRecords:
     code, group, state = reader.int16(), reader.string(), reader.string()
     protocol_type, protocol = reader.string(), reader.string()
     members = reader.array(_classic_member, _LEAST)
     reader.int32()  # operations
     reader.tagged_fields()
     if code or state == DEAD:
-        return DescribedGroup(group, code, {})
+        return GroupRecords(group, code, {})
     if state not in (STABLE, EMPTY):
-        return DescribedGroup(group, code, None)
+        return GroupRecords(group, code, None)
     metadata = GroupMetadata(
         protocol_type, _UNKNOWN_GENERATION, protocol or None, None, _UNKNOWN_TIME_MS, members
     )
-    return DescribedGroup(group, code, {GroupKey(group): metadata})
+    return GroupRecords(group, code, {GroupKey(group): metadata})
 
 
 def _classic_member(reader: FlexibleReader) -> GroupMember:
@@ -125,7 +123,7 @@ def _classic_member(reader: FlexibleReader) -> GroupMember:
     return member
 
 
-def _consumer_group(reader: FlexibleReader, version: int) -> DescribedGroup:
+def _consumer_group(reader: FlexibleReader, version: int) -> GroupRecords:
     code = reader.int16()
     reader.nullable_string()  # the error in words
     group = reader.string()
@@ -144,7 +142,7 @@ def _consumer_group(reader: FlexibleReader, version: int) -> DescribedGroup:
         _consumer_member(reader, version, group, assignor, records)
     reader.int32()  # operations
     reader.tagged_fields()
-    return DescribedGroup(group, code, {} if code else records)
+    return GroupRecords(group, code, {} if code else records)
 
 
 def _consumer_member(
@@ -209,13 +207,13 @@ def _topic_partitions(reader: FlexibleReader) -> tuple[TopicPartitions, ...]:
     return found
 
 
-def _streams_group(reader: FlexibleReader, _: int) -> DescribedGroup:
+def _streams_group(reader: FlexibleReader, _: int) -> GroupRecords:
     found = read_streams_group(reader)
     reader.tagged_fields()
     return found
 
 
-def read_streams_group(reader: FlexibleReader) -> DescribedGroup:
+def read_streams_group(reader: FlexibleReader) -> GroupRecords:
     """Read what StreamsGroupDescribe answers about one group, up to what version 0 ends with.
 
     Raises DecodeError.
@@ -240,7 +238,7 @@ def read_streams_group(reader: FlexibleReader) -> DescribedGroup:
     for _ in range(reader.array_length(_LEAST)):
         _streams_member(reader, group, records)
     reader.int32()  # operations
-    return DescribedGroup(group, code, {} if code else records)
+    return GroupRecords(group, code, {} if code else records)
 
 
 def _topology(reader: FlexibleReader) -> StreamsGroupTopology:
@@ -252,20 +250,12 @@ def _topology(reader: FlexibleReader) -> StreamsGroupTopology:
 
 def _subtopology(reader: FlexibleReader) -> Subtopology:
     name, sources, sinks = reader.string(), reader.strings(), reader.strings()
-    changelogs, repartition_sources = reader.array(_topic, _LEAST), reader.array(_topic, _LEAST)
-    reader.tagged_fields()
-    return Subtopology(name, sources, (), changelogs, sinks, repartition_sources, ())
-
-
-def _topic(reader: FlexibleReader) -> TopicInfo:
-    topic = TopicInfo(
-        name=reader.string(),
-        partitions=bounded("number of partitions", reader.int32(), 0),
-        replication_factor=bounded("replication factor", reader.int16(), -1),
-        topic_configs=reader.entries(),
+    changelogs, repartition_sources = (
+        reader.array(read_topic_info, _LEAST),
+        reader.array(read_topic_info, _LEAST),
     )
     reader.tagged_fields()
-    return topic
+    return Subtopology(name, sources, (), changelogs, sinks, repartition_sources, ())
 
 
 def _streams_member(
@@ -280,7 +270,7 @@ def _streams_member(
         rebalance_timeout_ms=_UNKNOWN_TIMEOUT,
         topology_epoch=epoch(reader.int32()),
         process_id=reader.string(),
-        user_endpoint=None if reader.is_null() else _endpoint(reader),
+        user_endpoint=None if reader.is_null() else read_endpoint(reader),
         client_tags=reader.entries(),
     )
     for _ in ("offsets", "end offsets"):  # brokers leave them empty so far
@@ -328,12 +318,6 @@ def _tasks(reader: FlexibleReader) -> _Tasks:
     return found
 
 
-def _endpoint(reader: FlexibleReader) -> Endpoint:
-    endpoint = Endpoint(reader.string(), reader.unpack(_PORT)[0])
-    reader.tagged_fields()
-    return endpoint
-
-
 def _skip_offset(reader: FlexibleReader) -> None:
     reader.string()
     reader.int32()
@@ -341,13 +325,13 @@ def _skip_offset(reader: FlexibleReader) -> None:
     reader.tagged_fields()
 
 
-def _share_group(reader: FlexibleReader, _: int) -> DescribedGroup:
+def _share_group(reader: FlexibleReader, _: int) -> GroupRecords:
     group, code, found = read_share_group(reader)
     key = ShareGroupKey(RecordType.SHARE_GROUP_METADATA, group)
-    return DescribedGroup(group, code, {} if code else {key: found})
+    return GroupRecords(group, code, {} if code else {key: found})
 
 
-_READERS: dict[Key, Callable[[FlexibleReader, int], DescribedGroup]] = {
+_READERS: dict[Key, Callable[[FlexibleReader, int], GroupRecords]] = {
     Key.DESCRIBE_GROUPS: _classic_group,
     Key.CONSUMER_GROUP_DESCRIBE: _consumer_group,
     Key.STREAMS_GROUP_DESCRIBE: _streams_group,

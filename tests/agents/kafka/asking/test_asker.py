@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError, RequestTimedOutErr
 
 from caughtup.agents.kafka.asking.asker import MOST_GROUPS, GroupAsker
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, Broker
+from caughtup.agents.kafka.protocol.decoding import choose_version
 from caughtup.agents.kafka.protocol.requests import Call, Key, flexible_array, flexible_string
 from caughtup.models.polls.asked import AskedGroups
 from caughtup.models.state.cluster import ClusterState
@@ -43,6 +44,9 @@ class Brokers:
     async def offered(self, broker: int) -> ApiVersions:
         assert broker == 1
         return ApiVersions(dict.fromkeys(Key, (0, 99)), {}, {})
+
+    async def version(self, broker: int, key: Key, wanted: Sequence[int]) -> int:
+        return choose_version(await self.offered(broker), key, wanted)
 
     async def ask_any(self, call: Any) -> tuple[Call, bytes]:
         made = call(None)
