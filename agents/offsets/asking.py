@@ -35,13 +35,13 @@ _TIMEOUT_SECONDS = 10.0
 _SPREAD = 0.1
 #: The least pause between two rounds.
 _PAUSE_SECONDS = 0.5
-#: After so many intervals without an answer about a group, it is not blamed for missing commits.
+#: A group is assessed as of its last answer until the answer is older than this many intervals.
 _INTERVALS_ALLOWED = 3
 #: Log lines about failures; the metrics count all of them.
 _FAILURES_A_MINUTE = 10
 #: The part of the service's readiness that waits for the first answers.
 _PART = "groups"
-#: After so many rounds in which some broker did not list its groups, the service is ready without them.
+#: The service becomes ready after this many rounds even if a broker has not listed its groups.
 _ROUNDS_ALLOWED = 3
 #: The most seconds between two of those rounds.
 _FIRST_SECONDS = 2.0

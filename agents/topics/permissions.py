@@ -28,7 +28,7 @@ _RETRY_SECONDS = 0.1
 #: How long after a first question about a group Kafka may take to create __consumer_offsets.
 _CREATION_SECONDS = 3.0
 _TOPIC_NOT_YET = (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT)
-#: After so many rounds of questions without a listing of log ends, they are listed anyway.
+#: Log ends are listed at the latest this many rounds of questions after the last listing.
 _ROUNDS = 1.5
 
 

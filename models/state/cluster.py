@@ -18,11 +18,10 @@ from caughtup.models.connect_clusters.table import (
 from caughtup.models.copies.catch_up_rates import CatchUpRates
 from caughtup.models.copies.watch import CopyWatches
 from caughtup.models.decisions.applications import Applications
-from caughtup.models.decisions.deciding import DecisionContext, decide_if_due, may_depend_on
+from caughtup.models.decisions.deciding import DecisionContext, decide_if_due
 from caughtup.models.decisions.life import GenerationLife
 from caughtup.models.decisions.task_table import TaskCopy, coordinator_task_table, task_table
 from caughtup.models.faults import Faults, Isolation, RefusedRecords, SetAsideRecords
-from caughtup.models.groups.generation import StreamsGeneration
 from caughtup.models.groups.membership import ReadGroup, read_classic_groups
 from caughtup.models.groups.table import GroupTable, TopicNames
 from caughtup.models.histories.end_offset_table import EndOffsetTable
@@ -52,6 +51,7 @@ from caughtup.models.state.group_decisions import (
     compare_classic_groups,
 )
 from caughtup.models.state.rebalancing import Rebalancing
+from caughtup.models.state.wanted_topics import known_replicas, racked_topics, wanted_topics
 from caughtup.models.tasks.positions import TaskPositions
 from caughtup.models.transactions.table import TransactionTable
 from caughtup.models.watching import Watching, is_end
@@ -259,7 +259,7 @@ class ClusterState:
             watch = self.watches.get(life.generation.group)
             at_ms = None if watch is None else watch.future_worthwhile_ms(now_ms)
             rates = None if watch is None else watch.rates
-            replicas = _known_replicas(self.replicas, life.generation)
+            replicas = known_replicas(self.replicas, life.generation)
             yield life, replace(known, replicas=replicas, worthwhile_at_ms=at_ms, rates=rates)
 
     def decide(self, now_ms: int) -> Iterator[RecommendationRecord]:
@@ -279,11 +279,11 @@ class ClusterState:
         applied.
         """
         topics = set(self.commits.topics()) | self.connect.transactional_topics()
-        return _wanted_topics(topics, self.groups, self.applications)
+        return wanted_topics(topics, self.groups, self.applications)
 
     def racked_topics(self) -> Callable[[str], bool] | None:
         """Return a test for the topics whose ``replicas`` have to be looked up now, or None."""
-        return _racked_topics(self.applications)
+        return racked_topics(self.applications)
 
     def unnamed_topics(self) -> set[str]:
         """Return the topics of groups on the new protocol whose ids are unknown.
@@ -400,49 +400,3 @@ class ClusterState:
             return []
         decided = application.decided
         return task_table(decided.copies, decided.generation, positions, self.commits.of(group))
-
-
-def _wanted_topics(
-    committed: set[str], groups: GroupTable, applications: Applications
-) -> Callable[[str], bool]:
-    """Return a test for the topics whose end offsets matter to any group as of now.
-
-    ``committed`` are the topics with commits, or of Connect. The test keeps no reference to the other arguments:
-    another thread may call it while events are applied.
-    """
-    topics = set(committed)
-    for group in groups.names():
-        if (membership := groups.membership(group)) is not None:
-            topics |= membership.topics
-    for group in applications:
-        configured = applications.parameters(group).changelogs or {}
-        topics.update(topic for changelogs in configured.values() for topic in changelogs)
-    prefixes = tuple(f"{group}-" for group in applications)
-    return lambda topic: topic in topics or topic.startswith(prefixes)
-
-
-def _racked_topics(applications: Applications) -> Callable[[str], bool] | None:
-    """Return a test for the topics by whose replicas' racks a leader may have assigned.
-
-    They are those of undecided generations in which every member has a rack; None if there are
-    none. The test keeps no reference to the applications.
-    """
-    tests = [
-        may_depend_on(application.newest, applications.parameters(group))
-        for group, application in applications.items()
-        if application.pending and application.newest.is_racked
-    ]
-    return (lambda topic: any(test(topic) for test in tests)) if tests else None
-
-
-def _known_replicas(
-    replicas: Mapping[TopicPartition, Sequence[str | None]], generation: StreamsGeneration
-) -> Mapping[TopicPartition, Sequence[str | None]] | None:
-    """Return the racks of replicas by which a leader may have assigned.
-
-    None if it can't have, or if they aren't looked up yet.
-    """
-    if not generation.is_racked:
-        return None
-    known = {partition.topic for partition in replicas}
-    return replicas if generation.source_topics.keys() <= known else None
