@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import statistics
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,9 +24,19 @@ from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.agents.progress import Progress
 from caughtup.bench.figures import Figures
+from caughtup.bench.live_load import again_and_again
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import groups_option, partitions_option
+from caughtup.bench.peers import (
+    BrokerRequests,
+    Peer,
+    RunningPeer,
+    klag_option,
+    klag_peer,
+    kminion_option,
+    kminion_peer,
+)
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -32,7 +46,17 @@ _TOPICS = 10
 _END_OFFSET = 100
 _MEGABYTE = 1 << 20
 _POSITIVE = click.IntRange(min=1)
-_REQUESTS = re.compile(r"^caughtup_source_requests_total\{[^}]*\} ([\d.e+]+)$", re.MULTILINE)
+#: The requests by which tools learn of groups and log ends. Others are needed by who commits, too.
+_ASKING = (
+    "ListGroups",
+    "DescribeGroups",
+    "ConsumerGroupDescribe",
+    "StreamsGroupDescribe",
+    "ShareGroupDescribe",
+    "DescribeShareGroupOffsets",
+    "OffsetFetch",
+    "ListOffsets",
+)
 _ROUND = re.compile(r"^caughtup_source_round_seconds\{[^}]*\} ([\d.e+-]+)$", re.MULTILINE)
 
 
@@ -61,6 +85,8 @@ _ROUND = re.compile(r"^caughtup_source_round_seconds\{[^}]*\} ([\d.e+-]+)$", re.
 @click.option(
     "--seconds", type=_POSITIVE, default=60, show_default=True, help="How long each measurement is."
 )
+@kminion_option
+@klag_option
 @format_option
 def asking(
     groups: int,
@@ -68,12 +94,16 @@ def asking(
     intervals: tuple[float, ...],
     moving: int,
     seconds: int,
+    kminion: Path | None,
+    klag: str | None,
     output: str,
 ) -> None:
     """Measure `caughtup run` with source = ask: its requests, CPU and memory, and the broker's CPU.
 
-    The groups commit through an embedded broker on ten topics, and have no members. Beside it, a client
-    of librdkafka asks for the same once: it takes one request for each group's offsets.
+    The groups commit through an embedded broker on ten topics, and have no members. /metrics is
+    scraped once in each interval. The broker counts the requests for groups and log ends, if a JDK's
+    jcmd is there. Beside it, a client of librdkafka asks for the same once: it takes one request
+    for each group's offsets.
     """
     try:
         from caughtup.demo.story.stage import DemoStage
@@ -86,10 +116,11 @@ def asking(
         ) as stage:
             stage.start_cluster()
             _fill(stage, groups, partitions)
-            rows += [
-                _measured(stage, groups, partitions, interval, moving, seconds)
-                for interval in intervals
-            ]
+            measuring = _Measuring(stage, groups * moving // 100, partitions, seconds)
+            for interval in intervals:
+                rows.append(measuring.service(interval))
+                peers = _peers(stage, interval, kminion, klag)
+                rows += [measuring.peer(peer, interval) for peer in peers]
             rows.append(_by_librdkafka(stage))
     except CaughtupError as error:
         raise UserError(error.message) from error
@@ -98,20 +129,38 @@ def asking(
         click.echo(msgspec.json.encode(figures).decode())
         return
     title = f"{groups:,} groups × {partitions:,} partitions, {moving} % commit in each interval"
-    table = Table(
-        "", "requests a round", "a minute", "round (s)", "core", "broker's core", "MB", title=title
-    )
+    headings = ("", "requests a round", "a minute", "round (s)", "core", "broker's core", "MB")
+    table = Table(*headings, title=title)
     for row in rows:
         table.add_row(
             str(row["name"]),
-            f"{row['requests']:,.0f}",
-            f"{row['a_minute']:,.0f}" if "a_minute" in row else "",
-            f"{row['round_seconds']:.2f}",
-            f"{row['cores']:.3f}" if "cores" in row else "",
-            f"{row['broker_cores']:.3f}" if "broker_cores" in row else "",
+            *(_cell(row, name, f"{{:{form}}}") for name, form in _COLUMNS.items()),
             f"{row['resident_bytes'] / _MEGABYTE:.0f}" if "resident_bytes" in row else "",
         )
     Console().print(table)
+
+
+_COLUMNS = {
+    "requests": ",.0f",
+    "a_minute": ",.0f",
+    "round_seconds": ".2f",
+    "cores": ".3f",
+    "broker_cores": ".3f",
+}
+
+
+def _cell(row: Figures, name: str, form: str) -> str:
+    return form.format(row[name]) if row.get(name) is not None else ""
+
+
+def _peers(
+    stage: DemoStage, interval: float, program: Path | None, command: str | None
+) -> Iterator[Peer]:
+    servers = stage.cluster.bootstrap_servers
+    if program is not None:
+        yield kminion_peer(program, servers, reads_log=False)
+    if command is not None:
+        yield klag_peer(command, servers, interval)
 
 
 def _topic(group: int) -> str:
@@ -148,59 +197,90 @@ def _commit(
                 advance(1)
 
 
-def _measured(
-    stage: DemoStage, groups: int, partitions: int, interval: float, moving: int, seconds: int
-) -> Figures:
-    """Start a service that has no topics of its own yet, measure and stop it."""
-    name = f"asking-{interval:g}"
-    stage.start_service(
-        application_id=name, topic_prefix=f"{name}-", source="ask", ask_interval=f"{interval:g}"
-    )
-    ended = threading.Event()
-    active = range(groups * moving // 100)
+class _Measuring:
+    """Measures one tool after the other while some groups commit in each interval."""
 
-    def move() -> None:
-        offset = 0
-        while not ended.wait(interval):
-            offset = (offset + 1) % _END_OFFSET
-            _commit(stage, active, partitions, offset)
+    def __init__(self, stage: DemoStage, active: int, partitions: int, seconds: int) -> None:
+        self._stage, self._partitions, self._seconds = stage, partitions, seconds
+        self._active = range(active)
+        self._requests: BrokerRequests | None = None
+        with suppress(CaughtupError):  # no JDK: the requests are not counted
+            self._requests = BrokerRequests(stage.cluster)
 
-    mover = threading.Thread(target=move, daemon=True)
-    mover.start()
-    try:
-        time.sleep(max(2 * interval, 20.0))
-        broker = min(stage.cluster.pids)
-        before = _requests(stage)
-        began, used = time.monotonic(), [_cpu(pid) for pid in (stage.service.pid, broker)]
-        time.sleep(max(seconds, 2 * interval))
-        took = time.monotonic() - began
-        service_cpu, broker_cpu = (
-            _cpu(pid) - spent for pid, spent in zip((stage.service.pid, broker), used, strict=True)
+    def service(self, interval: float) -> Figures:
+        """Measure a service that has no topics of its own yet."""
+        stage, name = self._stage, f"asking-{interval:g}"
+        stage.start_service(
+            application_id=name, topic_prefix=f"{name}-", source="ask", ask_interval=f"{interval:g}"
         )
-        asked = _requests(stage) - before
-        figures = process_figures(stage.service.pid)
-        found = _ROUND.search(stage.metrics())
-    finally:
-        ended.set()
-        mover.join()
-        stage.service.terminate()
-    return {
-        "name": f"caughtup, every {interval:g} s",
-        "requests": asked * interval / took,
-        "a_minute": asked * 60 / took,
-        "round_seconds": float(found[1]) if found else 0.0,
-        "cores": service_cpu / took,
-        "broker_cores": broker_cpu / took,
-        "resident_bytes": figures["resident_bytes"],
-    }
+        try:
+            figures = self._measured(stage.service.pid, lambda _: stage.metrics(), interval)
+            found = _ROUND.search(stage.metrics())
+        finally:
+            stage.service.terminate()
+        figures["name"] = f"caughtup, every {interval:g} s"
+        figures["round_seconds"] = float(found[1]) if found else None
+        return figures
+
+    def peer(self, peer: Peer, interval: float) -> Figures:
+        """Measure another tool; a round is what a scrape takes."""
+        running = RunningPeer(peer, self._stage.processes)
+        took: list[float] = []
+
+        def scrape(_: threading.Event) -> None:
+            began = time.monotonic()
+            running.scrape()
+            took.append(time.monotonic() - began)
+
+        try:
+            figures = self._measured(running.process.pid, scrape, interval)
+        finally:
+            running.process.terminate()
+        figures["name"] = f"{peer.name}, every {interval:g} s"
+        figures["round_seconds"] = statistics.median(took) if took else None
+        return figures
+
+    def _measured(
+        self, pid: int, scrape: Callable[[threading.Event], object], interval: float
+    ) -> Figures:
+        """Return the figures of a process while groups commit and it is scraped."""
+        broker, seconds = min(self._stage.cluster.pids), max(self._seconds, 2 * interval)
+        with again_and_again(self._commit, interval), again_and_again(scrape, interval):
+            time.sleep(max(2 * interval, 20.0))
+            requests, used = self._asked(), [_cpu(pid), _cpu(broker)]
+            began = time.monotonic()
+            time.sleep(seconds)
+            took = time.monotonic() - began
+            cores, broker_cores = (
+                (_cpu(one) - spent) / took for one, spent in zip((pid, broker), used, strict=True)
+            )
+            asked = {api: count - requests[api] for api, count in self._asked().items()}
+            figures = process_figures(pid)
+        counted = sum(asked.values()) / took if self._requests else None
+        return {
+            "requests": None if counted is None else counted * interval,
+            "a_minute": None if counted is None else counted * 60,
+            "requests_by_api": asked,
+            "cores": cores,
+            "broker_cores": broker_cores,
+            "resident_bytes": figures["resident_bytes"],
+        }
+
+    def _asked(self) -> dict[str, int]:
+        if self._requests is None:
+            return {}
+        counts = self._requests.count()
+        return {api: counts.get(api, 0) for api in _ASKING}
+
+    def _commit(self, _: threading.Event) -> None:
+        self._offset = (self._offset + 1) % _END_OFFSET
+        _commit(self._stage, self._active, self._partitions, self._offset)
+
+    _offset = 0
 
 
 def _cpu(pid: int) -> float:
     return float(process_figures(pid)["cpu_seconds"])
-
-
-def _requests(stage: DemoStage) -> float:
-    return sum(map(float, _REQUESTS.findall(stage.metrics())))
 
 
 def _by_librdkafka(stage: DemoStage) -> Figures:

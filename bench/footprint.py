@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.errors import UserError
 from caughtup.bench.figures import Figures
-from caughtup.bench.live_load import Load, committing, fill, records_read
+from caughtup.bench.live_load import Load, again_and_again, committing, fill, records_read
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import (
@@ -31,6 +31,7 @@ from caughtup.bench.options import (
     partitions_option,
     rounds_option,
 )
+from caughtup.bench.peers import RunningPeer, kminion_option, kminion_peer
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ _MEGABYTE = 1 << 20
 #: From the start of the commits until they are measured.
 _FLOWING_SECONDS = 5.0
 _READ_SECONDS = 60.0
+_KMINION_READ = re.compile(
+    r"^kminion_exporter_offset_consumer_records_consumed_total ([\d.e+]+)$", re.MULTILINE
+)
 _positive = click.IntRange(min=1)
 
 
@@ -69,6 +73,7 @@ _positive = click.IntRange(min=1)
     "--seconds", type=_positive, default=45, show_default=True, help="How long each measurement is."
 )
 @beside_option
+@kminion_option
 @rounds_option
 @format_option
 def footprint(
@@ -80,6 +85,7 @@ def footprint(
     settle: float,
     seconds: int,
     beside: Path | None,
+    kminion: Path | None,
     rounds: int,
     output: str,
 ) -> None:
@@ -88,7 +94,8 @@ def footprint(
     The groups have commits on ten topics of an embedded broker; the active group-partitions have
     lag, the others none. /metrics is scraped all the time. Three measurements: at rest, with one
     page open on the overview, and while the active group-partitions commit. The commits that the
-    service read are counted, since a busy machine may write fewer.
+    service read are counted, since a busy machine may write fewer. kminion, which has no page, reads
+    the offsets log, too.
     """
     try:
         from caughtup.demo.story.stage import DemoStage
@@ -97,36 +104,34 @@ def footprint(
     count = groups * partitions
     load = Load(groups, partitions, min(active or count, count), commits, 0)
     checkouts = [None, *([beside] if beside else [])]
-    found: list[Figures] = []
+    names = ["caughtup run", *map(str, checkouts[1:]), *(["kminion"] if kminion else [])]
+    found: dict[str, list[Figures]] = {name: [] for name in names}
     try:
         with DemoStage(
             nodes=1, broker_properties={"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
         ) as stage:
             stage.start_cluster()
             fill(stage.cluster, load)
-            turns = 0
-            for turn in range(rounds * len(checkouts)):
-                measuring = _Measuring(stage, load, scrape_interval, settle, seconds)
-                found.append(
-                    measuring.run(f"bench-{turn}", checkouts[turn % len(checkouts)], turns)
-                )
-                turns += load.turns(seconds + 2 * _FLOWING_SECONDS)
+            measuring = _Measuring(stage, load, scrape_interval, settle, seconds)
+            for turn in range(rounds):
+                for place, checkout in enumerate(checkouts):
+                    figures = measuring.service(f"bench-{turn}-{place}", checkout)
+                    found[names[place]].append(figures)
+                if kminion:
+                    found["kminion"].append(measuring.kminion(kminion))
     except CaughtupError as error:
         raise UserError(error.message) from error
-    ours, *others = (_medians(found[turn :: len(checkouts)]) for turn in range(len(checkouts)))
-    figures = {
-        **load._asdict(),
-        "service": ours,
-        "beside": dict(zip(map(str, checkouts[1:]), others, strict=True)),
-    }
+    ours, *others = rows = {name: _medians(figures) for name, figures in found.items()}
     if output == "json":
+        beside_it = {name: rows[name] for name in others}
+        figures = {**load._asdict(), "service": rows[ours], "beside": beside_it}
         click.echo(msgspec.json.encode(figures).decode())
         return
-    _show(load, scrape_interval, {"caughtup run": ours, **figures["beside"]})
+    _show(load, scrape_interval, rows)
 
 
 class _Measuring:
-    """Measures one service, from its start to its end."""
+    """Measures one tool after the other, from its start to its end."""
 
     def __init__(
         self, stage: DemoStage, load: Load, scrape_interval: float, settle: float, seconds: int
@@ -136,37 +141,65 @@ class _Measuring:
         self._scrape_interval = scrape_interval
         self._settle = settle
         self._seconds = seconds
+        self._turns = 0
 
-    def run(self, name: str, checkout: Path | None, turns: int) -> Figures:
+    def service(self, name: str, checkout: Path | None) -> Figures:
         """Start a service that has no topics of its own yet, measure and stop it."""
         stage = self._stage
         stage.start_service(checkout, application_id=name, topic_prefix=f"{name}-")
-        with _again_and_again(self._scrape, self._scrape_interval):
-            time.sleep(self._settle)
-            figures = {"rest_cores": self._cores()}
-            with _again_and_again(self._look, 0.0):
-                figures["page_cores"] = self._cores()
-            with committing(stage.cluster.bootstrap_servers, self._load, turns):
-                time.sleep(_FLOWING_SECONDS)
-                read, began = self._read(), time.monotonic()
-                figures["live_cores"] = self._cores()
-                read, took = self._read() - read, time.monotonic() - began
-                figures["commits_per_second"] = read / took
-        figures |= process_figures(stage.service.pid)
-        stage.service.terminate()
-        return figures
 
-    def _cores(self) -> float:
-        """Return the share of a core that the service uses while this waits."""
-        pid, began = self._stage.service.pid, time.monotonic()
+        def read() -> float:
+            return records_read(stage.metrics())
+
+        try:
+            return self._measured(stage.service.pid, self._scrape, read, self._look)
+        finally:
+            stage.service.terminate()
+
+    def kminion(self, program: Path) -> Figures:
+        """Start kminion, measure and stop it."""
+        peer = kminion_peer(program, self._stage.cluster.bootstrap_servers, reads_log=True)
+        running = RunningPeer(peer, self._stage.processes)
+
+        def read() -> float:
+            found = _KMINION_READ.search(running.metrics())
+            return float(found[1]) if found else 0.0
+
+        try:
+            return self._measured(running.process.pid, lambda _: running.scrape(), read)
+        finally:
+            running.process.terminate()
+
+    def _measured(
+        self,
+        pid: int,
+        scrape: Callable[[threading.Event], object],
+        read: Callable[[], float],
+        look: Callable[[threading.Event], object] | None = None,
+    ) -> Figures:
+        """Return a process's figures: at rest, looked at, and live; ``read`` counts its records."""
+        figures: Figures = {}
+        with again_and_again(scrape, self._scrape_interval):
+            time.sleep(self._settle)
+            figures["rest_cores"] = self._cores(pid)
+            if look is not None:
+                with again_and_again(look, 0.0):
+                    figures["page_cores"] = self._cores(pid)
+            with committing(self._stage.cluster.bootstrap_servers, self._load, self._turns):
+                time.sleep(_FLOWING_SECONDS)
+                before, began = read(), time.monotonic()
+                figures["live_cores"] = self._cores(pid)
+                figures["commits_per_second"] = (read() - before) / (time.monotonic() - began)
+        self._turns += self._load.turns(self._seconds + 2 * _FLOWING_SECONDS)
+        return figures | process_figures(pid)
+
+    def _cores(self, pid: int) -> float:
+        """Return the share of a core that a process uses while this waits."""
+        began = time.monotonic()
         used = process_figures(pid)["cpu_seconds"]
         time.sleep(self._seconds)
         used = process_figures(pid)["cpu_seconds"] - used
         return used / (time.monotonic() - began)
-
-    def _read(self) -> float:
-        """Return the number of records that the service has read."""
-        return records_read(self._stage.metrics())
 
     def _scrape(self, _: threading.Event) -> None:
         headers = {"Accept-Encoding": "gzip"}
@@ -183,28 +216,6 @@ class _Measuring:
                     return
 
 
-@contextmanager
-def _again_and_again(
-    work: Callable[[threading.Event], None], interval_seconds: float
-) -> Iterator[None]:
-    """Work in a thread, with an interval between two times, until the context ends."""
-    ended = threading.Event()
-
-    def repeat() -> None:
-        while not ended.is_set():
-            with suppress(OSError):  # a service that refuses is asked again
-                work(ended)
-            ended.wait(interval_seconds)
-
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 def _medians(figures: Sequence[Figures]) -> Figures:
     return {name: statistics.median(one[name] for one in figures) for name in figures[0]}
 
@@ -216,9 +227,13 @@ def _show(load: Load, scrape_interval: float, rows: dict[str, Figures]) -> None:
     for name, row in rows.items():
         table.add_row(
             name,
-            *(f"{row[f'{when}_cores']:.3f}" for when in ("rest", "page", "live")),
+            *(_share(row.get(f"{when}_cores")) for when in ("rest", "page", "live")),
             f"{row['commits_per_second']:,.0f}",
             f"{row['resident_bytes'] / _MEGABYTE:.0f}",
             f"{row['peak_bytes'] / _MEGABYTE:.0f}",
         )
     Console().print(table)
+
+
+def _share(cores: float | None) -> str:
+    return "" if cores is None else f"{cores:.3f}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import re
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import product
 from multiprocessing.synchronize import Event
 from typing import TYPE_CHECKING, NamedTuple
@@ -67,6 +68,31 @@ def committing(bootstrap_servers: str, load: Load, turns: int) -> Iterator[None]
     finally:
         stop.set()
         writer.join()
+
+
+@contextmanager
+def again_and_again(
+    work: Callable[[threading.Event], object], interval_seconds: float
+) -> Iterator[None]:
+    """Work in a thread, with an interval between two times, until the context ends.
+
+    The work is given the event of the end, for what would take longer.
+    """
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.is_set():
+            with suppress(OSError):  # who refuses is asked again
+                work(ended)
+            ended.wait(interval_seconds)
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def fill(cluster: EmbeddedCluster, load: Load) -> None:
