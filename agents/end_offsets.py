@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from confluent_kafka import KafkaException
@@ -14,7 +14,9 @@ from mode import Service
 from caughtup.agents.clock import now_ms
 from caughtup.agents.election.agent import until_active
 from caughtup.agents.kafka.clients import admin_client
-from caughtup.agents.kafka.end_offset_listing import EndOffsetListing
+from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.end_offset_listing import ANSWER_SECONDS, EndOffsetListing
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.probes.end_offsets import PROBE, EndOffsetObserver
 from caughtup.agents.process.health import Health
@@ -43,6 +45,8 @@ _SILENT_MS = 2_000
 _READABLE_SECONDS = 5.0
 #: A topic of another instance of which nothing is published for this time is listed by none.
 _UNLISTED_SECONDS = 300.0
+#: A broker that did not answer is asked again after this time: figures get old meanwhile.
+_PAUSE_SECONDS = 5.0
 #: A silent connection is dropped after this time; the default is a minute.
 CLIENT = {"socket.timeout.ms": 10_000}
 
@@ -68,9 +72,12 @@ class EndOffsetsProbe(Service):
         super().__init__()
         self._interval = settings.end_offsets_interval
         self._prefix = settings.topic_prefix
-        self._observer = EndOffsetObserver(
-            settings, state, lambda: admin_client(settings, **CLIENT)
+        self._observer = EndOffsetObserver(settings, state, admin_client(settings, **CLIENT))
+        self._protocol = ClusterProtocol(
+            aiokafka_config(settings), ANSWER_SECONDS, most_pause_seconds=_PAUSE_SECONDS
         )
+        #: The brokers that failed in the last round.
+        self._failing: frozenset[int] = frozenset()
         self._health = health
         self._state = state
         self._topic = topic
@@ -105,6 +112,11 @@ class EndOffsetsProbe(Service):
             probed_ms = self._health.probed_ms.get(PROBE, oldest_ms)
             self._health.probed_ms[PROBE] = min(probed_ms, oldest_ms)
         self._hurry.set()
+
+    async def on_stop(self) -> None:
+        """Ask no more."""
+        self._observer.close()
+        self._protocol.connections.close()
 
     @Service.task
     async def _run(self) -> None:
@@ -176,11 +188,12 @@ class EndOffsetsProbe(Service):
     def _failed(self, _: Exception) -> bool:
         return self._health.failed(PROBE)
 
-    def _note(self, given_up: tuple[int, ...]) -> None:
-        if given_up:
+    def _note(self, failed: Mapping[int, str]) -> None:
+        if failed:
             self._health.failed(PROBE)
-            brokers = ", ".join(map(str, given_up))
-            log.warning("listing end offsets: brokers %s do not answer; reconnecting", brokers)
+        for broker in sorted(failed.keys() - self._failing):
+            log.warning("listing end offsets: broker %d: %s", broker, failed[broker])
+        self._failing = frozenset(failed)
 
     async def _round(self) -> int | None:
         """List and publish; return the time (ms) of which the state has all end offsets.
@@ -190,8 +203,8 @@ class EndOffsetsProbe(Service):
         self._note_what_was_read()
         wanted = self._state.wanted_topics()
         wants = self._wants(wanted)
-        listing, found, named = await self._observer.observe(wants)
-        self._note(listing.given_up)
+        listing, found, named = await self._observer.observe(self._protocol, wants)
+        self._note(listing.failed)
         self._health.leaderless_partitions = len(listing.leaderless)
         present, faults, now = listing.present, self._state.faults, now_ms()
         found = dict(sorted(found.items()))

@@ -41,6 +41,8 @@ _MEGABYTE = 1 << 20
 #: From the start of the commits until they are measured.
 _FLOWING_SECONDS = 5.0
 _READ_SECONDS = 60.0
+#: The service's defaults; the demo's are shorter.
+_INTERVALS = {"end_offsets_interval": "1", "reassignments_interval": "2"}
 _KMINION_READ = re.compile(
     r"^kminion_exporter_offset_consumer_records_consumed_total ([\d.e+]+)$", re.MULTILINE
 )
@@ -146,7 +148,7 @@ class _Measuring:
     def service(self, name: str, checkout: Path | None) -> Figures:
         """Start a service that has no topics of its own yet, measure and stop it."""
         stage = self._stage
-        stage.start_service(checkout, application_id=name, topic_prefix=f"{name}-")
+        stage.start_service(checkout, application_id=name, topic_prefix=f"{name}-", **_INTERVALS)
 
         def read() -> float:
             return records_read(stage.metrics())

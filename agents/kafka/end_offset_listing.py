@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
-from confluent_kafka import TopicPartition as ClientTopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    ClusterMetadata,
-    ListOffsetsResultInfo,
-    OffsetSpec,
-)
+from aiokafka.errors import KafkaError
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from caughtup.agents.clock import now_ms
-from caughtup.agents.kafka.clients import REQUEST_SECONDS, WEDGED_SECONDS, result_of
+from caughtup.agents.kafka.clients import REQUEST_SECONDS, result_of
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.cluster_answers import Broker
+from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 
@@ -48,14 +45,8 @@ log = logging.getLogger(__name__)
 
 #: How long a listing waits for brokers that answered the last one in time.
 PATIENCE_SECONDS = 3.0
-#: Start, last stable and log end offsets.
-_SPECS = (
-    (OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
-    (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
-    (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
-)
-
-_Futures = Mapping[ClientTopicPartition, Future[ListOffsetsResultInfo]]
+#: How long a broker may take for each answer, and for opening a connection.
+ANSWER_SECONDS = 10.0
 
 
 class EndOffsetListing(NamedTuple):
@@ -63,70 +54,46 @@ class EndOffsetListing(NamedTuple):
 
     ``as_of_ms``: when the earliest of the answered requests was sent. ``found``: end offsets by
     partition. ``unanswered``: partitions whose leader did not answer; their known offsets get old.
-    ``given_up``: ids of brokers for which the client waited much longer than its time-out.
+    ``failed``: by id, the brokers whose request failed since the listing before, and why.
     ``leaderless``: the partitions without a leader, with the brokers of their replicas that are down;
-    they have no offsets for now, and they can be neither read nor written. ``appeared`` and ``vanished``: topics of the cluster, wanted or not, that
-    are there or gone since the listing before.
+    they have no offsets for now, and they can be neither read nor written. ``appeared`` and
+    ``vanished``: topics of the cluster, wanted or not, that are there or gone since the listing before.
     """
 
     as_of_ms: int
     found: dict[TopicPartition, EndOffsets]
     present: set[TopicPartition]
     unanswered: set[TopicPartition]
-    given_up: tuple[int, ...] = ()
+    failed: Mapping[int, str] = MappingProxyType({})
     leaderless: Mapping[TopicPartition, tuple[int, ...]] = MappingProxyType({})
     appeared: frozenset[str] = frozenset()
     vanished: frozenset[str] = frozenset()
 
 
-class _PendingRequests(NamedTuple):
-    """The pending requests to one broker, and when they were sent (ms, and monotonic seconds)."""
-
-    as_of_ms: int
-    sent_at: float
-    futures: tuple[_Futures, ...]
-
-    def is_answered(self, until: float) -> bool:
-        """Wait for all answers until a monotonic time; return whether they came."""
-        try:
-            for futures in self.futures:
-                for future in futures.values():
-                    future.exception(max(0.0, until - time.monotonic()))
-        except TimeoutError:
-            return False
-        return True
-
-    def ends(self) -> dict[TopicPartition, EndOffsets]:
-        """Return the end offsets of every partition that has all three.
-
-        The three requests may be answered in any order. In a log, start <= last stable offset <=
-        log end at all times, and none of them decreases; so each value returned here held at some
-        time since the request.
-        """
-        starts, stable, ends = (_offsets(futures) for futures in self.futures)
-        found = {}
-        for partition in starts.keys() & stable.keys() & ends.keys():
-            start = starts[partition]
-            last_stable = max(start, stable[partition])
-            end = max(last_stable, ends[partition])
-            found[partition] = EndOffsets(start, last_stable, end, self.as_of_ms)
-        return found
+_Ends = dict[TopicPartition, EndOffsets]
 
 
 class EndOffsetLister:
     """Lists end offsets repeatedly; a broker that does not answer delays no other's.
 
-    ``client`` makes the admin client, and a new one when a client no longer ends its requests.
+    ``client`` lists topics with their leaders, and describes brokers and topics. Use from one event
+    loop at a time.
     """
 
-    def __init__(self, client: Callable[[], AdminClient]) -> None:
-        self._make_client = client
-        self._client = client()
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
         self._known: ClusterMetadata | None = None
         self._topics: frozenset[str] | None = None
-        self._pending: dict[int, _PendingRequests] = {}
+        #: By broker: what asks it.
+        self._pending: dict[int, asyncio.Task[_Ends]] = {}
         #: Brokers whose last answer was late: nothing waits for them, a late answer is still used.
         self._late: set[int] = set()
+
+    def close(self) -> None:
+        """Ask no more: end what still waits for an answer."""
+        for pending in self._pending.values():
+            pending.cancel()
+        self._pending.clear()
 
     def topic_ids(self, topics: set[str]) -> dict[str, bytes]:
         """Return the ids of topics by name: see the function ``topic_ids``."""
@@ -138,34 +105,42 @@ class EndOffsetLister:
         """Return the racks of replicas as of the last listing: see ``replica_racks``."""
         return {} if self._known is None else replica_racks(self._client, self._known, wants)
 
-    def list_ends(
-        self, wants: Callable[[str], bool], patience_seconds: float = PATIENCE_SECONDS
+    async def list_ends(
+        self,
+        protocol: ClusterProtocol,
+        wants: Callable[[str], bool],
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> EndOffsetListing:
         """List start, last stable and log end offsets of every topic that ``wants(topic)`` names.
 
-        Waits up to ``patience_seconds`` for brokers that answered the last listing in time. Raises
-        KafkaException when the cluster cannot be reached.
+        Leaders are asked through the protocol's connections. Waits up to ``patience_seconds`` for
+        brokers that answered the last listing in time. Raises KafkaException when the cluster
+        cannot be reached.
         """
-        metadata, failure = self._metadata(patience_seconds)
-        by_leader: dict[int, list[ClientTopicPartition]] = {}
+        metadata, failure = await asyncio.to_thread(self._metadata, patience_seconds)
+        protocol.connections.learn(
+            Broker(broker.id, broker.host or "", broker.port)
+            for broker in metadata.brokers.values()
+        )
+        by_leader: dict[int, list[TopicPartition]] = {}
         for name, topic in metadata.topics.items():
             if wants(name):
                 for number, partition in topic.partitions.items():
-                    by_leader.setdefault(partition.leader, []).append(
-                        ClientTopicPartition(name, number)
-                    )
-        present = {TopicPartition(p.topic, p.partition) for led in by_leader.values() for p in led}
-        leaderless = {
-            TopicPartition(one.topic, one.partition): _down(metadata, one)
-            for one in by_leader.pop(-1, [])
-        }
-        found = self._answers(-1.0)  # late answers to earlier requests
+                    by_leader.setdefault(partition.leader, []).append(TopicPartition(name, number))
+        present = set(chain.from_iterable(by_leader.values()))
+        leaderless = {one: _down(metadata, one) for one in by_leader.pop(-1, [])}
+        failed: dict[int, str] = {}
+        found = self._answers(failed)  # late answers to earlier requests
         as_of_ms = now_ms()
         for leader, partitions in sorted(by_leader.items()):
             if leader not in self._pending:
-                self._pending[leader] = self._ask(partitions, as_of_ms)
-        found |= self._answers(time.monotonic() + patience_seconds)
-        given_up = self._give_up()
+                asking = _ask(protocol, leader, partitions, as_of_ms)
+                self._pending[leader] = asyncio.create_task(asking)
+        awaited = [task for broker, task in self._pending.items() if broker not in self._late]
+        if awaited:
+            await asyncio.wait(awaited, timeout=patience_seconds)
+        found |= self._answers(failed)
+        self._late |= self._pending.keys()
         if failure is not None and not found:
             raise failure
         topics = frozenset(metadata.topics)
@@ -175,7 +150,7 @@ class EndOffsetLister:
             {partition: ends for partition, ends in found.items() if partition in present},
             present,
             present - found.keys() - leaderless.keys(),
-            given_up,
+            failed,
             leaderless,
             topics - before,
             before - topics,
@@ -196,50 +171,48 @@ class EndOffsetLister:
             return known, error
         return self._known, None
 
-    def _ask(self, partitions: Sequence[ClientTopicPartition], as_of_ms: int) -> _PendingRequests:
-        futures = tuple(
-            self._client.list_offsets(
-                dict.fromkeys(partitions, spec),
-                isolation_level=isolation,
-                request_timeout=REQUEST_SECONDS,
-            )
-            for spec, isolation in _SPECS
-        )
-        return _PendingRequests(as_of_ms, time.monotonic(), cast(tuple[_Futures, ...], futures))
-
-    def _answers(self, until: float) -> dict[TopicPartition, EndOffsets]:
-        """Collect answers; wait until a monotonic time for brokers that were not late before."""
-        found: dict[TopicPartition, EndOffsets] = {}
+    def _answers(self, failed: dict[int, str]) -> _Ends:
+        """Collect the answers that are there; note the brokers that failed, and why."""
+        found: _Ends = {}
         for broker, pending in sorted(self._pending.items()):
-            if not pending.is_answered(-1.0 if broker in self._late else until):
-                if until > 0:
-                    self._late.add(broker)
+            if not pending.done():
                 continue
             del self._pending[broker]
-            ends = pending.ends()
-            if ends:
+            try:
+                ends = pending.result()
+            except KafkaError as error:
+                failed[broker] = explain_failure(error)
+            except asyncio.CancelledError:  # of an earlier event loop
+                continue
+            else:
                 self._late.discard(broker)
-            found |= ends
+                found |= ends
         return found
 
-    def _give_up(self) -> tuple[int, ...]:
-        """Replace a client that no longer ends its requests; return the brokers it waits for."""
-        now = time.monotonic()
-        wedged = [
-            b for b, pending in self._pending.items() if now > pending.sent_at + WEDGED_SECONDS
-        ]
-        if not wedged:
-            return ()
-        self._pending.clear()
-        self._late.clear()
-        former = [self._client]
-        self._client = self._make_client()
-        # Destroying such a client may never return either.
-        threading.Thread(target=former.clear, name="wedged-client", daemon=True).start()
-        return tuple(sorted(wedged))
+
+async def _ask(
+    protocol: ClusterProtocol, broker: int, partitions: Sequence[TopicPartition], as_of_ms: int
+) -> _Ends:
+    """Return the end offsets of those of some partitions that a broker leads. Raises KafkaError.
+
+    In a log, start <= last stable offset <= log end at all times, and none of them decreases; so
+    each value returned here held at some time since the first request.
+    """
+    starts = await protocol.list_starts(broker, partitions)
+    stable = await protocol.list_last_stable(broker, partitions)
+    ends = await protocol.list_ends(broker, partitions)
+    for partition, code in (starts.errors | stable.errors | ends.errors).items():
+        log.debug("%s-%d: error %d", *partition, code)
+    found: _Ends = {}
+    for partition, start in starts.ends.items():
+        last_stable, end = stable.ends.get(partition, -1), ends.ends.get(partition, -1)
+        if min(start, last_stable, end) >= 0:
+            last_stable = max(start, last_stable)
+            found[partition] = EndOffsets(start, last_stable, max(last_stable, end), as_of_ms)
+    return found
 
 
-def _down(metadata: ClusterMetadata, partition: ClientTopicPartition) -> tuple[int, ...]:
+def _down(metadata: ClusterMetadata, partition: TopicPartition) -> tuple[int, ...]:
     """Return the brokers of a partition's replicas that no broker lists any more, sorted."""
     replicas = metadata.topics[partition.topic].partitions[partition.partition].replicas
     return tuple(sorted(set(replicas) - metadata.brokers.keys()))
@@ -264,18 +237,4 @@ def topic_ids(admin: AdminClient, topics: set[str]) -> dict[str, bytes]:
             continue
         halves = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()
         found[topic] = b"".join(half.to_bytes(8, signed=True) for half in halves)
-    return found
-
-
-def _offsets(futures: _Futures) -> dict[TopicPartition, int]:
-    found = {}
-    for partition, future in futures.items():
-        try:
-            offset = future.result().offset
-        except KafkaException as error:
-            log.debug("%s-%d: %s", partition.topic, partition.partition, error.args[0].str())
-            continue
-        # librdkafka returns -1001 and no error when it lost the leader during the request.
-        if offset >= 0:
-            found[TopicPartition(partition.topic, partition.partition)] = offset
     return found

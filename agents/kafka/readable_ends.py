@@ -139,9 +139,9 @@ class ReadableEnds:
     def complete(self, found: EndOffsetsOf) -> dict[TopicPartition, EndOffsets]:
         """Return the given end offsets with their readable ends, None where unknown."""
         return {
-            partition: replace(
-                ends, readable_end_offset=self._at(partition, ends.last_stable_offset)
-            )
+            partition: ends
+            if (end := self._at(partition, ends.last_stable_offset)) == ends.readable_end_offset
+            else replace(ends, readable_end_offset=end)
             for partition, ends in found.items()
         }
 

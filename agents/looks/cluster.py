@@ -22,13 +22,14 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka import first_contact
 from caughtup.agents.kafka.clients import WEDGED_SECONDS
 from caughtup.agents.kafka.config import aiokafka_config
+from caughtup.agents.kafka.end_offset_listing import ANSWER_SECONDS
 from caughtup.agents.kafka.partition_leaders import held_offsets
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
 from caughtup.agents.looks.groups import GroupsLook
 from caughtup.agents.looks.reassignments import ReassignmentObservations
 from caughtup.agents.probes import assignors
-from caughtup.agents.probes.end_offsets import EndOffsetObserver
+from caughtup.agents.probes.end_offsets import EndOffsetObserver, ObservedEnds
 from caughtup.agents.probes.transactions import (
     MOST_PARTITIONS,
     NONE_HELD,
@@ -115,7 +116,7 @@ class ClusterLooks:
         self._checkpoints = CheckpointLooks(
             settings.spark_checkpoints, partial(s3_variables, settings)
         )
-        self._ends = EndOffsetObserver(settings, self._state, lambda: admin)
+        self._ends = EndOffsetObserver(settings, self._state, admin)
         self._connect_topics: ConnectTopics | None = None
         self._group_look = GroupsLook(settings, self._state, self._groups, every_generation=connect)
         self._has_looked = False
@@ -160,9 +161,7 @@ class ClusterLooks:
 
     def _read_ends(self) -> None:
         state = self._state
-        observed = asyncio.run(
-            self._ends.observe(state.wanted_topics(), patience_seconds=WEDGED_SECONDS, at_once=True)
-        )
+        observed = asyncio.run(self._observe_ends())
         for partition, ends in sorted(observed.ends.items()):
             state.apply_ends(partition, ends, observed.topic_ids.get(partition.topic), now_ms())
         # The service's end offsets serve as history only: a partition that is not listed now is gone.
@@ -170,6 +169,16 @@ class ClusterLooks:
             partition for partition, _ in state.ends if partition not in observed.ends
         ]:
             state.apply_ends(partition, None)
+
+    async def _observe_ends(self) -> ObservedEnds:
+        protocol = ClusterProtocol(aiokafka_config(self._settings), ANSWER_SECONDS)
+        async with protocol.connections:
+            return await self._ends.observe(
+                protocol,
+                self._state.wanted_topics(),
+                patience_seconds=WEDGED_SECONDS,
+                at_once=True,
+            )
 
     def _observe_transactions(self) -> None:
         """Ask who holds back last stable offsets; what can't be asked is missing, and no error."""

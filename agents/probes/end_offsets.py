@@ -14,6 +14,7 @@ from caughtup.agents.kafka.end_offset_listing import (
     EndOffsetLister,
     EndOffsetListing,
 )
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.readable_ends import ReadableEnds
 from caughtup.agents.process.health import END_OFFSETS
 from caughtup.agents.settings import Settings
@@ -38,26 +39,26 @@ class ObservedEnds(NamedTuple):
 
 
 class EndOffsetObserver:
-    """Observes end offsets again and again: for the service's probe, and for a command's look.
+    """Observes end offsets again and again: for the service's probe, and for a command's look."""
 
-    ``client`` makes the admin client, and a new one when a client no longer ends its requests.
-    """
-
-    def __init__(
-        self, settings: Settings, state: ClusterState, client: Callable[[], AdminClient]
-    ) -> None:
+    def __init__(self, settings: Settings, state: ClusterState, client: AdminClient) -> None:
         self._state = state
         self._lister = EndOffsetLister(client)
         self._readable = ReadableEnds(settings, state)
 
+    def close(self) -> None:
+        """Ask no more."""
+        self._lister.close()
+
     async def observe(
         self,
+        protocol: ClusterProtocol,
         wants: Callable[[str], bool],
         *,
         patience_seconds: float = PATIENCE_SECONDS,
         at_once: bool = False,
     ) -> ObservedEnds:
-        """Observe the topics that ``wants(topic)`` names.
+        """Observe the topics that ``wants(topic)`` names, through the protocol's connections.
 
         The state gets the partitions without a leader, and the racks of replicas.
 
@@ -65,7 +66,7 @@ class EndOffsetObserver:
         and racks that cannot be found count as faults. Raises KafkaException when the cluster cannot
         be reached.
         """
-        listing = await asyncio.to_thread(self._lister.list_ends, wants, patience_seconds)
+        listing = await self._lister.list_ends(protocol, wants, patience_seconds)
         found, faults, now = listing.found, self._state.faults, now_ms()
         self._state.leaderless = listing.leaderless
         self._state.topic_changes.apply(sorted(listing.appeared), sorted(listing.vanished), now)

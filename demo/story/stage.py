@@ -87,7 +87,7 @@ class DemoStage(ClosedOnExit):
     def start_service(self, checkout: Path | None = None, **settings: str) -> None:
         """Start ``caughtup run`` and wait until it is ready. Raises CaughtupError.
 
-        ``checkout``: another one, whose service is started. ``settings`` come before the stage's.
+        ``checkout``: another one, whose service is started. ``settings`` replace the stage's.
         """
         self.settings_file.write_text(self._settings(settings))
         command = [*caughtup_command(), "run", "--config", str(self.settings_file)]
@@ -159,17 +159,18 @@ class DemoStage(ClosedOnExit):
         self.processes.close()
 
     def _settings(self, settings: Mapping[str, str | int | list[str]]) -> str:
-        settings = {**self._more_settings, **settings}
-        lines = [
-            f'bootstrap_servers = "{self.cluster.bootstrap_servers}"',
-            'cluster_name = "demo"',
-            f"web_port = {self.web_port}",
-            "topic_replication_factor = 1",
-            "end_offsets_interval = 0.5",
-            "reassignments_interval = 1.0",
-            *(f"{name} = {json.dumps(value)}" for name, value in settings.items()),
-            *self._parameters(),
-        ]
+        given = {
+            "bootstrap_servers": self.cluster.bootstrap_servers,
+            "cluster_name": "demo",
+            "web_port": self.web_port,
+            "topic_replication_factor": 1,
+            "end_offsets_interval": 0.5,
+            "reassignments_interval": 1.0,
+            **self._more_settings,
+            **settings,
+        }
+        lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
+        lines += self._parameters()
         return "\n".join(lines) + "\n"
 
     def _parameters(self) -> list[str]:

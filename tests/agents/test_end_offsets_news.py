@@ -131,7 +131,10 @@ async def test_what_was_listed_counts_as_seen_once_readers_have_it(
                 0.02, applied_ends.apply_record, probe._state, key, value
             )
 
-    lister = SimpleNamespace(list_ends=lambda *_: listing, topic_ids=lambda _: {})
+    async def list_ends(*_: object) -> EndOffsetListing:
+        return listing
+
+    lister = SimpleNamespace(list_ends=list_ends, topic_ids=lambda _: {})
     monkeypatch.setattr(probe._observer, "_lister", cast("EndOffsetLister", lister))
     monkeypatch.setattr(probe, "_topic", SimpleNamespace(send=send))
     monkeypatch.setattr(end_offsets, "_ROUND_TRIP_SECONDS", 0.2)
@@ -149,7 +152,7 @@ async def test_what_no_reader_has_yet_is_not_seen_because_nothing_changed_since(
     async def send(*, key: bytes, value: bytes | None) -> None:
         sent.append((key, value))
 
-    def list_ends(*_: object) -> EndOffsetListing:
+    async def list_ends(*_: object) -> EndOffsetListing:
         at_ms = next(listed_ms)
         return EndOffsetListing(at_ms, {PARTITION: seen(12, at_ms)}, {PARTITION}, set())
 
@@ -176,7 +179,7 @@ async def test_other_instances_hear_of_each_round_and_of_a_leader_that_does_not_
         applied_ends.apply_record(state, key, value)
         sent.append(json.loads(value or b"{}"))
 
-    def list_ends(wants: Callable[[str], bool], _: float) -> EndOffsetListing:
+    async def list_ends(_: object, wants: Callable[[str], bool], __: float) -> EndOffsetListing:
         wanted = {one for one in (PARTITION, other) if wants(one.topic)}
         found = {one: seen(500, now) for one in wanted - silent}
         return EndOffsetListing(now, found, wanted, wanted & silent)

@@ -85,8 +85,9 @@ def decode_alter_reassignments(data: bytes) -> list[tuple[int, str | None]]:
 
 
 def decode_list_offsets(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Decode the answer to ListOffsets v1: offsets, and error codes of the other partitions."""
+    """Decode the answer to ListOffsets v2: offsets, and error codes of the other partitions."""
     reader = Reader(data)
+    reader.int32()
     ends: dict[TopicPartition, int] = {}
     errors: dict[TopicPartition, int] = {}
     for topic in _topics(reader, 6):

@@ -24,7 +24,7 @@ _TRIES = 3
 #: How many times as long a bulk request may take.
 _BULK = 10
 #: How long a broker that did not answer in time is not asked again; doubled each time.
-_PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 5.0, 30.0
+_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 5.0, 30.0
 
 
 class Purpose(Enum):
@@ -56,7 +56,8 @@ class BrokerConnections:
     """Connections to brokers, opened when they are needed. Use as an async context manager.
 
     ``config``: aiokafka's properties. ``timeout_seconds``: for opening a connection, and for each
-    answer. All methods raise KafkaError only.
+    answer. ``most_pause_seconds``: how long a broker that did not answer is left alone at most. All
+    methods raise KafkaError only.
     """
 
     def __init__(
@@ -64,11 +65,14 @@ class BrokerConnections:
         config: Mapping[str, object],
         timeout_seconds: float,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        most_pause_seconds: float = MOST_PAUSE_SECONDS,
     ) -> None:
         self._servers = str(config["bootstrap_servers"])
         self._config = config
         self.timeout_seconds = timeout_seconds
         self._clock = clock
+        self._most_pause_seconds = most_pause_seconds
         self._links: dict[tuple[int, Purpose], _PurposeLink] = {}
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._brokers: dict[int, Broker] = {}
@@ -123,7 +127,8 @@ class BrokerConnections:
     async def ask(self, broker: int, call: Call, *, purpose: Purpose = Purpose.OWN) -> bytes:
         """Send a request after the earlier ones of its purpose are answered; return the answer.
 
-        After a time-out, requests to that broker fail at once for 5 s, doubled up to 30 s.
+        After a time-out, requests to that broker fail at once for 5 s, doubled up to the longest
+        pause.
         """
         link = self._link(broker, purpose)
         async with AsyncExitStack() as held:
@@ -240,6 +245,6 @@ class BrokerConnections:
         return link.connection
 
     def _record_timeout(self, link: _PurposeLink) -> None:
-        pause = min(_PAUSE_SECONDS * 2**link.timeouts, _MOST_PAUSE_SECONDS)
+        pause = min(_PAUSE_SECONDS * 2**link.timeouts, self._most_pause_seconds)
         link.timeouts += 1
         link.not_before = self._clock() + pause

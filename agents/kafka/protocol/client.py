@@ -20,7 +20,7 @@ from caughtup.agents.kafka.protocol.answers import (
     OngoingReassignments,
     ResourceConfigs,
 )
-from caughtup.agents.kafka.protocol.brokers import BrokerConnections, Purpose
+from caughtup.agents.kafka.protocol.brokers import MOST_PAUSE_SECONDS, BrokerConnections, Purpose
 from caughtup.agents.kafka.protocol.cluster_answers import (
     ApiVersions,
     Broker,
@@ -63,13 +63,20 @@ class ClusterProtocol:
     """The calls of this module. Use as an async context manager.
 
     ``config``: aiokafka's properties. ``timeout_seconds``: for opening a connection, and for each
-    answer. Every call raises KafkaError when it fails, also if the brokers are too old for it.
+    answer. ``most_pause_seconds``: how long a broker that did not answer is left alone at most. Every
+    call raises KafkaError when it fails, also if the brokers are too old for it.
     """
 
     def __init__(
-        self, config: Mapping[str, object], timeout_seconds: float = TIMEOUT_SECONDS
+        self,
+        config: Mapping[str, object],
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        *,
+        most_pause_seconds: float = MOST_PAUSE_SECONDS,
     ) -> None:
-        self.connections = BrokerConnections(config, timeout_seconds)
+        self.connections = BrokerConnections(
+            config, timeout_seconds, most_pause_seconds=most_pause_seconds
+        )
         self._timeout_ms = int(timeout_seconds * 1000)
         self._controller: int | None = None
 
@@ -161,6 +168,27 @@ class ClusterProtocol:
         Needs DESCRIBE on the topics.
         """
         return await self._list(broker, requests.list_offsets_call(partitions))
+
+    async def list_last_stable(
+        self, broker: int, partitions: Iterable[TopicPartition]
+    ) -> ReplicaLogEnds:
+        """Return the last stable offsets of partitions that a broker leads, and error codes.
+
+        Needs DESCRIBE on the topics.
+        """
+        call = requests.list_offsets_call(partitions, isolation=requests.READ_COMMITTED)
+        return await self._list(broker, call)
+
+    async def list_starts(
+        self, broker: int, partitions: Iterable[TopicPartition]
+    ) -> ReplicaLogEnds:
+        """Return the log starts of partitions that a broker leads, and error codes.
+
+        Needs DESCRIBE on the topics.
+        """
+        return await self._list(
+            broker, requests.list_offsets_call(partitions, at=requests.EARLIEST)
+        )
 
     async def _list(self, broker: int, call: Call) -> ReplicaLogEnds:
         data = await self.connections.ask(broker, call)

@@ -17,9 +17,9 @@ from caughtup.models.ids import TopicPartition
 DEBUGGING_REPLICA = -2
 #: The timestamps that stand for the log end and the log start.
 LATEST, EARLIEST = -1, -2
-#: The replica id of a consumer, and an isolation level.
+#: The replica id of a consumer, and the isolation levels.
 CONSUMER_REPLICA = -1
-READ_UNCOMMITTED = 0
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 #: A broker's limit for the partitions of one page.
 PAGE_PARTITIONS = 2_000
 #: The number of topics in one Metadata request, whose answer has all their partitions.
@@ -27,6 +27,7 @@ PAGE_TOPICS = 100
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
+_OFFSETS_HEAD = struct.Struct(">ib")  # replica, isolation
 _OFFSETS_ENTRY = struct.Struct(">iq")  # partition, timestamp
 _EPOCH_ENTRY = struct.Struct(">iii")  # partition, current epoch, the epoch asked for
 _FETCH_HEAD = struct.Struct(">iiiib")  # replica, wait, least and most bytes, isolation
@@ -143,18 +144,24 @@ def alter_reassignments_call(
 
 
 def list_offsets_call(
-    partitions: Iterable[TopicPartition], *, replica: int = CONSUMER_REPLICA, at: int = LATEST
+    partitions: Iterable[TopicPartition],
+    *,
+    replica: int = CONSUMER_REPLICA,
+    at: int = LATEST,
+    isolation: int = READ_UNCOMMITTED,
 ) -> Call:
-    """Ask a broker for the start (EARLIEST) or end (LATEST) of partitions' logs. Since 0.10.1.
+    """Ask a broker for the start (EARLIEST) or end (LATEST) of partitions' logs. Since 0.11.
 
-    For a consumer only the leader answers, and the end is the high watermark. For
-    DEBUGGING_REPLICA any replica answers, with its own log end.
+    For a consumer only the leader answers, and the end is the high watermark, or with
+    READ_COMMITTED the last stable offset. For DEBUGGING_REPLICA any replica answers, with its own
+    log end.
     """
     topics = [
         classic_string(topic) + classic_array([_OFFSETS_ENTRY.pack(index, at) for index in indexes])
         for topic, indexes in by_topic(partitions).items()
     ]
-    return Call(Key.LIST_OFFSETS, 1, False, _INT32.pack(replica) + classic_array(topics))
+    body = _OFFSETS_HEAD.pack(replica, isolation) + classic_array(topics)
+    return Call(Key.LIST_OFFSETS, 2, False, body)
 
 
 def leader_epoch_ends_call(epochs: Mapping[TopicPartition, int]) -> Call:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import ExitStack
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from caughtup.agents.end_offsets import CLIENT
-from caughtup.agents.kafka.end_offset_listing import EndOffsetLister
+from caughtup.agents.kafka.end_offset_listing import ANSWER_SECONDS, EndOffsetLister
+from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.demo.cluster.topics import create_topics
 from tests.chaos.cluster import ChaosCluster
 from tests.support.service import wait_for
@@ -21,18 +24,21 @@ SECONDS = 15.0
 
 @pytest.mark.thorough
 def test_one_hung_broker_delays_one_listing_and_no_other() -> None:
-    with ChaosCluster(3, 1) as cluster:
+    with ChaosCluster(3, 1) as cluster, ExitStack() as stack:
         create_topics(cluster, {"words": PARTITIONS}, replicas=1)
         config = {
             **cluster.client_config(),
             "bootstrap.servers": cluster.behind_proxy().bootstrap_servers,
             **CLIENT,
         }
-        lister = EndOffsetLister(lambda: AdminClient(config))
+        lister = EndOffsetLister(AdminClient(config))
+        servers = {"bootstrap_servers": config["bootstrap.servers"]}
+        protocol = ClusterProtocol(servers, ANSWER_SECONDS, most_pause_seconds=5)
+        runner = stack.enter_context(asyncio.Runner())
 
         def listed() -> tuple[int, float]:
             began = time.monotonic()
-            found = lister.list_ends(lambda topic: topic == "words").found
+            found = runner.run(lister.list_ends(protocol, lambda topic: topic == "words")).found
             return len(found), time.monotonic() - began
 
         wait_for("all are listed", lambda: listed()[0] == PARTITIONS)

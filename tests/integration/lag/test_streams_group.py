@@ -41,8 +41,9 @@ def test_an_application_on_the_streams_protocol_is_seen_with_its_tasks(
         assigned = {topic for topic, _ in member["assigned"]}  # type: ignore[attr-defined]
         assert application.source in assigned
         assert {line["group_type"] for line in lines("partition")} == {"streams"}
-        ran = caughtup("explain", APPLICATION, *arguments, directory=tmp_path)
-        assert ran.message.endswith("(KIP-1071), so that no leader decides")
+        explained = caughtup("explain", APPLICATION, *arguments, directory=tmp_path).lines[0]
+        assert explained["decision"]["client"] == "group-coordinator"  # type: ignore[index]
+        assert explained["decision"]["result"] == "match"  # type: ignore[index]
         ran = caughtup("simulate", APPLICATION, "--add", "1", *arguments, directory=tmp_path)
         built = ran.lines[0]["slow"]["copies_built"]  # type: ignore[index]
         # Brokers hand tasks over cold, and all of these have state: what the newcomer runs is built.

@@ -20,7 +20,7 @@ from confluent_kafka import Producer, TopicPartition
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.clients import admin_client
 from caughtup.agents.kafka.config import aiokafka_config
-from caughtup.agents.kafka.end_offset_listing import EndOffsetLister
+from caughtup.agents.kafka.end_offset_listing import EndOffsetLister, EndOffsetListing
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.probes.transactions import TIMEOUT_SECONDS, TransactionObserver
 from caughtup.agents.settings import Settings
@@ -111,10 +111,16 @@ def producing(cluster: EmbeddedCluster, name: str, timeout_ms: int) -> Producer:
 def observed(cluster: EmbeddedCluster, topic: str) -> list[OpenTransaction]:
     """Observe a topic's partitions, again while a broker of a busy machine answers too late."""
     settings = Settings(bootstrap_servers=cluster.bootstrap_servers)
-    lister = EndOffsetLister(lambda: admin_client(settings))
+    lister = EndOffsetLister(admin_client(settings))
+
+    async def listed() -> EndOffsetListing:
+        protocol = ClusterProtocol(aiokafka_config(settings), TIMEOUT_SECONDS)
+        async with protocol.connections:
+            return await lister.list_ends(protocol, lambda name: name == topic)
+
     until = time.monotonic() + 60
     while True:
-        listing = lister.list_ends(lambda name: name == topic)
+        listing = asyncio.run(listed())
         ends = {p: e for p, e in listing.found.items() if e.last_stable_offset < e.end_offset}
         found, missing = asyncio.run(observe(cluster, ends))
         late = [reason for reason in missing.reasons if "did not answer in time" in reason]

@@ -90,6 +90,7 @@ def test_log_ends(
     errors = {partition: code for partition, code in errors.items() if partition not in ends}
     told = {p: (0, offset) for p, offset in ends.items()} | {p: (c, -1) for p, c in errors.items()}
     answer = {
+        "throttleTimeMs": 0,
         "topics": [
             {
                 "name": topic,
@@ -99,7 +100,7 @@ def test_log_ends(
                 ],
             }
             for topic, entries in by_topic(told).items()
-        ]
+        ],
     }
     raw = messages.write(requests.list_offsets_call([]), answer)
     assert answers.decode_list_offsets(raw) == (ends, errors)

@@ -138,6 +138,7 @@ CALLS = {
         requests.list_offsets_call(ORDERS, replica=requests.DEBUGGING_REPLICA),
         {
             "replicaId": -2,
+            "isolationLevel": 0,
             "topics": [
                 {
                     "name": "orders",
@@ -150,10 +151,19 @@ CALLS = {
             ],
         },
     ),
+    "last stable offsets": (
+        requests.list_offsets_call(ORDERS[:1], isolation=requests.READ_COMMITTED),
+        {
+            "replicaId": -1,
+            "isolationLevel": 1,
+            "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": -1}]}],
+        },
+    ),
     "log starts": (
         requests.list_offsets_call(ORDERS[:1], at=requests.EARLIEST),
         {
             "replicaId": -1,
+            "isolationLevel": 0,
             "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}],
         },
     ),

@@ -138,14 +138,14 @@ class Recorder:
                     aiokafka_config(self._settings), TIMEOUT_SECONDS
                 ) as protocol:
                     observer = EndOffsetObserver(
-                        self._settings, self._state, lambda: admin_client(self._settings)
+                        self._settings, self._state, admin_client(self._settings)
                     )
                     transactions = TransactionObserver(protocol)
                     config = aiokafka_config(self._settings)
                     async with ReassignmentObserver(config) as reassignments:
                         rounds = 0
                         while not self._ended.is_set():
-                            await self._look(log, observer, transactions)
+                            await self._look(log, protocol, observer, transactions)
                             if rounds % _ROUNDS == 0:
                                 await self._look_at_brokers(reassignments)
                                 await asyncio.to_thread(self._look_at_connect)
@@ -167,10 +167,14 @@ class Recorder:
             self._state.apply_batch(batch, now_ms())
 
     async def _look(
-        self, log: OffsetLog, observer: EndOffsetObserver, transactions: TransactionObserver
+        self,
+        log: OffsetLog,
+        protocol: ClusterProtocol,
+        observer: EndOffsetObserver,
+        transactions: TransactionObserver,
     ) -> None:
         state = self._state
-        observed = await observer.observe(state.wanted_topics())
+        observed = await observer.observe(protocol, state.wanted_topics())
         now, ends = now_ms(), []
         for partition, one in sorted(observed.ends.items()):
             topic_id = observed.topic_ids.get(partition.topic)
