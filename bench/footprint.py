@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import threading
 import time
@@ -43,9 +42,6 @@ _FLOWING_SECONDS = 5.0
 _READ_SECONDS = 60.0
 #: The service's defaults; the demo's are shorter.
 _INTERVALS = {"end_offsets_interval": "1", "reassignments_interval": "2"}
-_KMINION_READ = re.compile(
-    r"^kminion_exporter_offset_consumer_records_consumed_total ([\d.e+]+)$", re.MULTILINE
-)
 _positive = click.IntRange(min=1)
 
 
@@ -162,13 +158,10 @@ class _Measuring:
         """Start kminion, measure and stop it."""
         peer = kminion_peer(program, self._stage.cluster.bootstrap_servers, reads_log=True)
         running = RunningPeer(peer, self._stage.processes)
-
-        def read() -> float:
-            found = _KMINION_READ.search(running.metrics())
-            return float(found[1]) if found else 0.0
-
         try:
-            return self._measured(running.process.pid, lambda _: running.scrape(), read)
+            return self._measured(
+                running.process.pid, lambda _: running.scrape(), running.records_read
+            )
         finally:
             running.process.terminate()
 

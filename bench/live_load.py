@@ -28,7 +28,7 @@ _TOPICS = 10
 #: The records of each partition; idle groups have committed its end.
 _END_OFFSET = 100
 _MARK_SECONDS = 0.05
-_FLUSH_SECONDS = 60.0
+_FLUSH_SECONDS, _BEGIN_SECONDS = 60.0, 60.0
 _AT_ONCE = 100_000
 _READ = re.compile(r"^caughtup_offsets_records_total\{[^}]*\} ([\d.e+]+)$", re.MULTILINE)
 
@@ -57,12 +57,16 @@ def records_read(metrics: str) -> float:
 
 @contextmanager
 def committing(bootstrap_servers: str, load: Load, turns: int) -> Iterator[None]:
-    """Commit in a process of its own until the context ends; ``turns`` as in ``write``."""
+    """Commit in a process of its own until the context ends; ``turns`` as in ``write``.
+
+    Waits until that process has begun: on a busy machine it starts slowly.
+    """
     context = multiprocessing.get_context("spawn")
-    stop = context.Event()
-    arguments = (bootstrap_servers, load, stop, turns)
+    stop, begun = context.Event(), context.Event()
+    arguments = (bootstrap_servers, load, stop, turns, begun)
     writer = context.Process(target=write, args=arguments, daemon=True)
     writer.start()
+    begun.wait(_BEGIN_SECONDS)
     try:
         yield
     finally:
@@ -113,15 +117,20 @@ def fill(cluster: EmbeddedCluster, load: Load) -> None:
             advance(len(keys))
 
 
-def write(bootstrap_servers: str, load: Load, stop: Event, turns: int = 0) -> None:
+def write(
+    bootstrap_servers: str, load: Load, stop: Event, turns: int = 0, begun: Event | None = None
+) -> None:
     """Write commits at their rate, with a marker at intervals, until ``stop`` is set.
 
-    ``turns``: how often each active group-partition has committed already.
+    ``turns``: how often each active group-partition has committed already. ``begun`` is set before
+    the first commit.
     """
     from caughtup.demo.fleet.broker_commits import BrokerCommits, is_transactional
     from caughtup.demo.fleet.offset_commits import offsets_producer, produce_record
 
     commits, markers = (offsets_producer(bootstrap_servers, linger) for linger in (20, 0))
+    if begun is not None:
+        begun.set()
     began, written = time.monotonic(), 0
     with BrokerCommits(bootstrap_servers) as through_brokers:
         while not stop.is_set():

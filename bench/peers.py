@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _READY_SECONDS, _ANSWER_SECONDS, _POLL_SECONDS = 300.0, 120.0, 0.2
 
+_KMINION_READ = re.compile(
+    r"^kminion_exporter_offset_consumer_records_consumed_total ([\d.e+]+)$", re.MULTILINE
+)
+
 kminion_option = click.option(
     "--kminion",
     type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
@@ -98,6 +102,11 @@ class RunningPeer:
     def metrics(self) -> str:
         """Return ``/metrics``. Raises OSError."""
         return self._get("metrics", {}).decode()
+
+    def records_read(self) -> float:
+        """Return how many records of the offsets log kminion has read, by its metrics."""
+        found = _KMINION_READ.search(self.metrics())
+        return float(found[1]) if found else 0.0
 
     def _is_ready(self, path: str) -> bool:
         try:

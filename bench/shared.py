@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +25,7 @@ from caughtup.bench.options import (
     groups_option,
     partitions_option,
 )
+from caughtup.bench.peers import RunningPeer, kminion_option, kminion_peer
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ _positive = click.IntRange(min=1)
 @click.option(
     "--seconds", type=_positive, default=30, show_default=True, help="How long each measurement is."
 )
+@kminion_option
 @format_option
 def shared(
     groups: int,
@@ -73,6 +76,7 @@ def shared(
     commits: int,
     settle: float,
     seconds: int,
+    kminion: Path | None,
     output: str,
 ) -> None:
     """Measure each of several instances of `caughtup run` with workers = "shared".
@@ -80,7 +84,8 @@ def shared(
     The groups have commits on ten topics of an embedded broker, keys in turn; the active
     group-partitions have lag. The instances start one after another, each once the groups are
     shared evenly. Two measurements of each: at rest, and while the active group-partitions commit.
-    Nothing scrapes meanwhile. All run on this machine: what they take of each other counts.
+    Nothing scrapes meanwhile. All run on this machine: what they take of each other counts. kminion
+    reads the same log afterwards, alone.
     """
     try:
         from caughtup.demo.story.stage import DemoStage
@@ -94,16 +99,21 @@ def shared(
         ) as stage:
             stage.start_cluster()
             fill(stage.cluster, load)
-            measured = _measured(stage, load, instances, settle, seconds)
+            measured = _measured(stage, load, instances, settle, seconds, kminion)
             printed(measured, output, _table)
     except CaughtupError as error:
         raise UserError(error.message) from error
 
 
 def _measured(
-    stage: DemoStage, load: Load, instances: Sequence[int], settle: float, seconds: int
+    stage: DemoStage,
+    load: Load,
+    instances: Sequence[int],
+    settle: float,
+    seconds: int,
+    program: Path | None,
 ) -> Iterator[Figures]:
-    """Yield the figures of each instance of each fleet."""
+    """Yield the figures of each instance of each fleet, and those of kminion."""
     turns = 0
     for count in instances:
         fleet = _Fleet(stage, f"bench-shared-{count}")
@@ -111,29 +121,70 @@ def _measured(
             for _ in range(count):
                 took = fleet.begin()
             time.sleep(settle)
-            rest = fleet.cores(seconds)
-            with committing(stage.cluster.bootstrap_servers, load, turns):
-                time.sleep(_FLOWING_SECONDS)
-                before, began = fleet.read(), time.monotonic()
-                live = fleet.cores(seconds)
-                after, lasted = fleet.read(), time.monotonic() - began
-                read = [(now - then) / lasted for now, then in zip(after, before, strict=True)]
+            used = _used(stage, load, turns, fleet.processes, fleet.read, seconds)
             turns += load.turns(seconds + 2 * _FLOWING_SECONDS)
             held = fleet.held()
-            for number, process in enumerate(fleet.processes):
+            for number, figures in enumerate(used):
                 yield {
                     **load._asdict(),
                     "instances": count,
                     "instance": number,
                     "held_partitions": held[number],
                     "shared_seconds": took,
-                    "rest_cores": rest[number],
-                    "live_cores": live[number],
-                    "commits_per_second": read[number],
-                    **process_figures(process.pid),
+                    **figures,
                 }
         finally:
             fleet.close()
+    if program is not None:
+        running = RunningPeer(
+            kminion_peer(program, stage.cluster.bootstrap_servers, reads_log=True), stage.processes
+        )
+        time.sleep(settle)
+        (figures,) = _used(
+            stage, load, turns, [running.process], lambda: [running.records_read()], seconds
+        )
+        running.process.terminate()
+        yield {
+            **load._asdict(),
+            "instances": "kminion",
+            "held_partitions": OFFSETS_PARTITIONS,
+            "shared_seconds": running.ready_seconds,
+            **figures,
+        }
+
+
+def _used(
+    stage: DemoStage,
+    load: Load,
+    turns: int,
+    processes: Sequence[Process],
+    read: Callable[[], Sequence[float]],
+    seconds: int,
+) -> list[Figures]:
+    """Return what each process uses at rest and live; ``read`` counts the records of each."""
+    rest = _cores(processes, seconds)
+    with committing(stage.cluster.bootstrap_servers, load, turns):
+        time.sleep(_FLOWING_SECONDS)
+        before, began = read(), time.monotonic()
+        live = _cores(processes, seconds)
+        after, lasted = read(), time.monotonic() - began
+    return [
+        {
+            "rest_cores": rest[number],
+            "live_cores": live[number],
+            "commits_per_second": (after[number] - before[number]) / lasted,
+            **process_figures(process.pid),
+        }
+        for number, process in enumerate(processes)
+    ]
+
+
+def _cores(processes: Sequence[Process], seconds: int) -> list[float]:
+    """Return the share of a core that each process uses while this waits."""
+    before = [process_figures(one.pid)["cpu_seconds"] for one in processes]
+    time.sleep(seconds)
+    after = [process_figures(one.pid)["cpu_seconds"] for one in processes]
+    return [(now - then) / seconds for now, then in zip(after, before, strict=True)]
 
 
 class _Fleet:
@@ -174,13 +225,6 @@ class _Fleet:
         """End all instances."""
         for process in self.processes:
             process.terminate()
-
-    def cores(self, seconds: int) -> list[float]:
-        """Return the share of a core that each instance uses while this waits."""
-        before = [process_figures(one.pid)["cpu_seconds"] for one in self.processes]
-        time.sleep(seconds)
-        after = [process_figures(one.pid)["cpu_seconds"] for one in self.processes]
-        return [(now - then) / seconds for now, then in zip(after, before, strict=True)]
 
     def held(self) -> list[int]:
         """Return how many partitions of ``__consumer_offsets`` each instance has."""
