@@ -137,9 +137,16 @@ def since_its_leader_was_lost(figure: Figure, truth: Truth, since: float, until:
 def lies(
     said: Said, around: Around, truth: Truth, groups: dict[str, Watched], pending: list[Figure]
 ) -> Iterator[Violation]:
-    """Yield each figure that wasn't true when it may have been; ``pending``: nobody can say yet."""
+    """Yield each figure that wasn't true when it may have been; ``pending``: nobody can say yet.
+
+    A coordinator that was suspended just after a commit was replicated answers, once it goes on, with
+    the offset before, while readers of its log have the commit. So after a fault, what was committed
+    a little later counts, too.
+    """
     for figure, value in said.figures.items():
         since, until = window(said, around, of_page=figure.kind == GROUP_LAG)
+        if around.fault_since is not None and figure.kind in {COMMITTED, LAG, GROUP_LAG}:
+            until += STALE_SECONDS
         watched = groups.get(figure.group)
         if not is_watched(figure, watched, truth):
             continue
