@@ -49,7 +49,10 @@ async def test_what_is_answered_is_known(
         "no classic groups",
     ],
 )
-@pytest.mark.parametrize("nodes", [None, (0,)], ids=["all", "one"])
+@pytest.mark.parametrize(
+    "nodes",
+    [pytest.param(None, id="all"), pytest.param((0,), id="one", marks=pytest.mark.thorough)],
+)
 async def test_requests_that_brokers_do_not_offer(
     shared_cluster: EmbeddedCluster,
     groups: Groups,

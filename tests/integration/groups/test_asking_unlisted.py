@@ -80,3 +80,23 @@ def test_commands_say_in_one_line_what_is_refused(
         )
         assert ran.code == 0, ran
         assert len(ran.err.splitlines()) <= 2, ran.err
+
+
+def test_the_log_is_not_read_by_requests_that_are_not_offered(
+    shared_cluster: EmbeddedCluster, groups: Groups, tmp_path: Path
+) -> None:
+    with Rewriting(shared_cluster.bootstrap_servers) as proxy:
+        for rules, source in (
+            ([], "read __consumer_offsets"),
+            ([rewriting_rules.offering({Key.FETCH: (10, 17)})], "source"),
+            ([rewriting_rules.offering({Key.LIST_OFFSETS: (5, 11)})], "source"),
+        ):
+            proxy.rules = rules
+            servers = ["--bootstrap-servers", proxy.bootstrap_servers, "--format", "json"]
+            checked = caughtup("check", *servers, directory=tmp_path)
+            said = {line["check"]: line for line in checked.lines}
+            assert said[source]["ok"], said
+            if rules:
+                assert "can't be read: coordinators are asked" in said[source]["detail"]
+                assert said["list groups"]["ok"], said
+        assert not proxy.not_offered
