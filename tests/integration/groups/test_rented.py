@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from caughtup.agents.kafka.protocol.requests import Key
@@ -24,7 +24,7 @@ from caughtup.demo.cluster.load import produce
 from caughtup.demo.cluster.topics import create_topics
 from tests.support.groups.asked import Behind, Groups, standing_groups
 from tests.support.kafka.acls import allow
-from tests.support.kafka.rented import EVENT_HUBS, MSK, ON_ONE_BROKER, Rented
+from tests.support.kafka.rented import CONFLUENT, EVENT_HUBS, MSK, ON_ONE_BROKER, Rented
 from tests.support.kafka.rewriting import Rewriting
 from tests.support.kafka.rewriting_rules import Versions
 from tests.support.service import Service, commit, wait_for
@@ -195,6 +195,29 @@ def test_a_service_behind_what_a_product_refuses(scene: Scene, product: Rented) 
 def test_a_service_with_the_settings_for_three_brokers() -> None:
     with staged([MSK], 3) as scene:
         shows_what_can_be_known(scene, MSK)
+
+
+def test_a_group_of_event_hubs_is_gone_with_its_last_member(scene: Scene) -> None:
+    group, service = "leaving", scene.services[EVENT_HUBS.heading]
+    member = Consumer(
+        {
+            **scene.cluster.client_config(),
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        member.subscribe([HELD])
+        wait_for("a record", lambda: member.poll(0.1))
+        member.commit(asynchronous=False)
+        service.wait_value(1, "group_members", group=group)
+    finally:
+        member.close()
+    service.wait_value(None, "group_members", group=group)
+    service.wait_value(None, "group_lag_records", group=group)
+    # Elsewhere it has stopped.
+    scene.services[CONFLUENT.heading].wait_value(0, "group_members", group=group)
 
 
 @pytest.mark.parametrize(
