@@ -273,6 +273,7 @@ def _partition_observations(
     for partition, (replicas, adding, removing) in sorted(listed.items()):
         info = described.get(partition)
         hosts = [(broker, answers[broker]) for broker in dict.fromkeys(replicas)]
+        not_hosted = _not_hosted(partition, hosts, info)
         observations.append(
             ReassignmentRecord(
                 FORMAT.schema,
@@ -287,15 +288,30 @@ def _partition_observations(
                 offline=() if info is None else info.offline,
                 log_ends={b: host.ends[partition] for b, host in hosts if partition in host.ends},
                 sizes={b: host.sizes[partition] for b, host in hosts if partition in host.sizes},
-                not_hosted=tuple(b for b, host in hosts if partition in host.not_hosted),
+                not_hosted=not_hosted,
                 unanswered=tuple(
-                    b
-                    for b, host in hosts
-                    if partition not in host.ends and partition not in host.not_hosted
+                    b for b, host in hosts if partition not in host.ends and b not in not_hosted
                 ),
             )
         )
     return tuple(observations)
+
+
+def _not_hosted(
+    partition: TopicPartition,
+    hosts: Sequence[tuple[int, BrokerReplicas]],
+    info: PartitionInfo | None,
+) -> tuple[int, ...]:
+    """Return the brokers that have no such replica.
+
+    With the same error, brokers that are not Kafka's may say that they don't lead it: then a follower in
+    the ISR says so, too, or the broker tells the size of its log.
+    """
+    found = [broker for broker, host in hosts if partition in host.not_hosted]
+    if info is not None and any(one in info.isr and one != info.leader for one in found):
+        return ()
+    sized = {broker for broker, host in hosts if partition in host.sizes}
+    return tuple(one for one in found if one not in sized)
 
 
 def _additional_partitions(
