@@ -11,20 +11,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from caughtup.agents.kafka.protocol.client import reassigner
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
+from caughtup.demo.cluster.throttle import set_throttle
 from caughtup.demo.cluster.topics import create_topics
+from caughtup.models import ids
 from tests.support.groups.asked import Behind, Groups, standing_groups
+from tests.support.kafka import rewriting_rules
 from tests.support.kafka.acls import allow
-from tests.support.kafka.rented import CONFLUENT, EVENT_HUBS, MSK, ON_ONE_BROKER, Rented
+from tests.support.kafka.rented import (
+    CONFLUENT,
+    EVENT_HUBS,
+    MSK,
+    ON_ONE_BROKER,
+    REDPANDA,
+    Rented,
+)
 from tests.support.kafka.rewriting import Rewriting
 from tests.support.kafka.rewriting_rules import Versions
 from tests.support.service import Service, commit, wait_for
@@ -195,6 +206,36 @@ def test_a_service_behind_what_a_product_refuses(scene: Scene, product: Rented) 
 def test_a_service_with_the_settings_for_three_brokers() -> None:
     with staged([MSK], 3) as scene:
         shows_what_can_be_known(scene, MSK)
+
+
+@pytest.mark.thorough
+def test_a_reassignment_where_only_leaders_tell_log_ends() -> None:
+    with staged([REDPANDA], 3) as scene:
+        cluster, service = scene.cluster, scene.services[REDPANDA.heading]
+        proxy, moved = scene.proxies[REDPANDA.heading], ids.TopicPartition("moved", 0)
+        proxy.rules = [*proxy.rules, rewriting_rules.without_replicas(led_by=0)]
+        admin = AdminClient({"bootstrap.servers": cluster.internal_bootstrap_servers})
+        topic = NewTopic(moved.topic, 1, replica_assignment=[[1, 2]])
+        admin.create_topics([topic])[moved.topic].result(30)
+        produce(cluster, moved.topic, 10_000)
+        set_throttle(cluster, moved.topic, 1)
+        reassigner(cluster.internal_bootstrap_servers)(moved, [1, 3])
+        service.wait_ready()
+
+        def copies() -> list[dict[str, Any]]:
+            shown = service.page()["reassignments"]
+            return next((one["copies"] for one in shown if one["topic"] == moved.topic), [])
+
+        wait_for("it shows the reassignment", copies)
+        wait_for(
+            "brokers 2 and 3 don't tell", lambda: sum("unanswered" in c for c in copies()) == 2
+        )
+        asked = proxy.requests[Key.LIST_PARTITION_REASSIGNMENTS]
+        wait_for(
+            "some observations",
+            lambda: proxy.requests[Key.LIST_PARTITION_REASSIGNMENTS] >= asked + _ROUNDS // 2,
+        )
+        assert not any(copy.get("missing") for copy in copies()), copies()
 
 
 def test_a_group_of_event_hubs_is_gone_with_its_last_member(scene: Scene) -> None:

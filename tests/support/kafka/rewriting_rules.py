@@ -6,7 +6,7 @@ import random
 import struct
 from collections.abc import Callable, Mapping, Sequence
 
-from caughtup.agents.kafka.protocol.requests import Key, flexible_string
+from caughtup.agents.kafka.protocol.requests import DEBUGGING_REPLICA, Key, flexible_string
 from caughtup.models.wire.reader import Reader
 from tests.support.kafka.rewriting import Answer, CutError, OfferedApi, Rule, read_offered
 
@@ -17,6 +17,8 @@ _FLEXIBLE_API_VERSIONS, _MANY_GROUPS = 3, 8
 #: The first versions of ListGroups with groups' states, and with their types.
 _STATES, _TYPES = 4, 5
 _EMPTY_ARRAY, _NO_TAGS = b"\1", b"\0"
+#: Kafka's error code of a broker that doesn't lead a partition.
+_NOT_LEADER = 6
 
 #: What is offered of a request: all versions up to one, those between two, or none at all.
 Versions = int | tuple[int, int] | None
@@ -205,6 +207,31 @@ def throttled(milliseconds: int, *keys: Key) -> Rule:
             return answer.body
         left[0] -= 1
         return answer.body[:1] + _INT32.pack(left[0]) + answer.body[5:]  # after the header's tags
+
+    return rule
+
+
+def without_replicas(led_by: int) -> Rule:
+    """Return a rule by which brokers other than the leader (0: the first one) tell no replica's log end.
+
+    They answer ListOffsets version 1 so for any replica, as a follower does that is asked as the leader.
+    """
+
+    def rule(answer: Answer) -> bytes:
+        if answer.key != Key.LIST_OFFSETS or answer.node == led_by:
+            return answer.body
+        (client,) = _INT16.unpack_from(answer.request)
+        (replica,) = _INT32.unpack_from(answer.request, _INT16.size + client)
+        if replica != DEBUGGING_REPLICA:
+            return answer.body
+        body, reader = bytearray(answer.body), Reader(answer.body)
+        for _ in range(reader.array_length(1)):
+            reader.string()
+            for _ in range(reader.array_length(1)):
+                reader.int32()
+                _INT16.pack_into(body, reader.position, _NOT_LEADER)
+                reader.int16(), reader.int64(), reader.int64()
+        return bytes(body)
 
     return rule
 
