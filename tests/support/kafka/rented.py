@@ -100,10 +100,7 @@ class Rented:
             rules.append(rewriting_rules.without_groups(*hidden_groups))
         if not self.lists_without_members:
             rules.append(rewriting_rules.dead_without_members())
-        for key, code in self.refused.items():
-            quorum = key is Key.DESCRIBE_QUORUM
-            make = rewriting_rules.refused_quorum if quorum else None
-            rules.append(make(code) if make else rewriting_rules.refused(key, code))
+        rules += [rewriting_rules.refused(key, code) for key, code in self.refused.items()]
         return rules
 
     def settings(self, directory: Path) -> dict[str, Any]:
@@ -206,6 +203,7 @@ REDPANDA = Rented(
     ),
     rights=(*DESCRIBE_ALONE, *OWN_TOPICS),
     versions={"ListGroups": 4, "DescribeGroups": 5, "OffsetFetch": 7, "DescribeLogDirs": 2},
+    # The handlers of the sources that the section links to.
     offers=(
         "Produce Fetch ListOffsets Metadata OffsetFetch OffsetDelete FindCoordinator ListGroups "
         "ApiVersions JoinGroup Heartbeat LeaveGroup SyncGroup CreateTopics OffsetCommit "
@@ -226,6 +224,8 @@ EVENT_HUBS = Rented(
         "There is nothing about brokers, replicas and reassignments to see",
     ),
     versions={"Metadata": 9, "OffsetFetch": 8, "ListGroups": 4, "DescribeGroups": 5},
+    # Those of 2019, of the issue that the section links to. Two of them in the versions that caughtup
+    # needs, which aren't known to be offered; test_rented.py has older ones, too.
     offers=(
         "Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator JoinGroup "
         "Heartbeat LeaveGroup SyncGroup DescribeGroups ListGroups CreateTopics DeleteTopics"
@@ -245,6 +245,7 @@ WARPSTREAM = Rented(
         "DescribeLogDirs, DescribeProducers, ConsumerGroupDescribe (KIP-848) and StreamsGroupDescribe (KIP-1071) aren't listed",
     ),
     rights=(*DESCRIBE_ALONE, hidden(CONSUMER_OFFSETS)),
+    # The list of the page that the section links to.
     offers=(
         "Produce InitProducerId Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator "
         "JoinGroup Heartbeat SyncGroup OffsetDelete CreateTopics DeleteTopics ListGroups "

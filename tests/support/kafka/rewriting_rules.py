@@ -282,23 +282,14 @@ def dead_without_members() -> Rule:
 def refused(key: Key, code: int, nodes: Sequence[int] | None = None) -> Rule:
     """Return a rule by which a request is answered with an error code and nothing else.
 
-    It is for flexible answers that begin with how long to wait, an error code and an array.
+    It is for flexible answers of an error code and an array, most of which begin with how long to wait.
     """
 
     def rule(answer: Answer) -> bytes:
         if answer.key != key or (nodes is not None and answer.node not in nodes):
             return answer.body
-        return answer.body[:5] + _INT16.pack(code) + _EMPTY_ARRAY + _NO_TAGS
-
-    return rule
-
-
-def refused_quorum(code: int) -> Rule:
-    """Return a rule by which DescribeQuorum is answered with an error code."""
-
-    def rule(answer: Answer) -> bytes:
-        if answer.key != Key.DESCRIBE_QUORUM:
-            return answer.body
-        return _NO_TAGS + _INT16.pack(code) + _EMPTY_ARRAY + _NO_TAGS
+        waits = 0 if key is Key.DESCRIBE_QUORUM else _INT32.size
+        head = answer.body[: len(_NO_TAGS) + waits]
+        return head + _INT16.pack(code) + _EMPTY_ARRAY + _NO_TAGS
 
     return rule
