@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Scene:
+class Staging:
     """A cluster with groups, each product's network before it, and a service behind each."""
 
     cluster: EmbeddedCluster
@@ -74,7 +74,7 @@ class Scene:
 
 
 @contextmanager
-def staged(products: Sequence[Rented], nodes: int) -> Iterator[Scene]:
+def staged(products: Sequence[Rented], nodes: int) -> Iterator[Staging]:
     """Start a cluster with groups, and a service behind each product's refusals."""
     users = {name: f"of {name}" for name in ("admin", *(one.user for one in products))}
     security = Security("sasl_plaintext", users, authorizer=True)
@@ -97,7 +97,7 @@ def staged(products: Sequence[Rented], nodes: int) -> Iterator[Scene]:
             service.begin()
             stack.callback(service.process.terminate, 10)
             proxies[product.heading], services[product.heading] = proxy, service
-        yield Scene(cluster, groups, lags_by_admin(admin, groups.all), proxies, services)
+        yield Staging(cluster, groups, lags_by_admin(admin, groups.all), proxies, services)
 
 
 def held_back(cluster: EmbeddedCluster) -> Producer:
@@ -128,22 +128,22 @@ def lags_by_admin(admin: AdminClient, groups: Iterable[str]) -> dict[Place, int]
 
 
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
-    with staged(ON_ONE_BROKER, 1) as scene:
-        yield scene
+def staging() -> Iterator[Staging]:
+    with staged(ON_ONE_BROKER, 1) as staging:
+        yield staging
 
 
-def shows_what_can_be_known(scene: Scene, product: Rented) -> None:
+def shows_what_can_be_known(staging: Staging, product: Rented) -> None:
     """Check a service behind a product's refusals."""
-    service, proxy = scene.services[product.heading], scene.proxies[product.heading]
+    service, proxy = staging.services[product.heading], staging.proxies[product.heading]
     service.wait_ready()
-    groups = scene.groups
+    groups = staging.groups
     shown = {groups.classic, groups.consumer, *groups.empty}
     if not product.has_consumer_groups:
         shown.discard(groups.consumer)
     if not product.lists_without_members:
         shown -= set(groups.empty)
-    expected = {place: lag for place, lag in scene.lags.items() if place.group in shown}
+    expected = {place: lag for place, lag in staging.lags.items() if place.group in shown}
     assert {place.group for place in expected} == shown
 
     def lags() -> dict[Place, float]:
@@ -180,8 +180,8 @@ def shows_what_can_be_known(scene: Scene, product: Rented) -> None:
     assert service.page()["reassignments"] == []
     if product.source == "ask":
         wait_for(f"{_ROUNDS} rounds", lambda: proxy.requests[Key.LIST_GROUPS] >= _ROUNDS)
-    denied = scene.denied(product.user)
-    most = _ASKED_MOST * len(scene.cluster.node_ids)
+    denied = staging.denied(product.user)
+    most = _ASKED_MOST * len(staging.cluster.node_ids)
     assert max(denied.values(), default=0) <= most, denied
     for key in product.refused:
         assert proxy.requests[key] <= most
@@ -198,21 +198,21 @@ def test_the_document_states_what_is_refused(product: Rented) -> None:
 
 
 @pytest.mark.parametrize("product", ON_ONE_BROKER, ids=lambda one: one.user)
-def test_a_service_behind_what_a_product_refuses(scene: Scene, product: Rented) -> None:
-    shows_what_can_be_known(scene, product)
+def test_a_service_behind_what_a_product_refuses(staging: Staging, product: Rented) -> None:
+    shows_what_can_be_known(staging, product)
 
 
 @pytest.mark.thorough
 def test_a_service_with_the_settings_for_three_brokers() -> None:
-    with staged([MSK], 3) as scene:
-        shows_what_can_be_known(scene, MSK)
+    with staged([MSK], 3) as staging:
+        shows_what_can_be_known(staging, MSK)
 
 
 @pytest.mark.thorough
 def test_a_reassignment_where_only_leaders_tell_log_ends() -> None:
-    with staged([REDPANDA], 3) as scene:
-        cluster, service = scene.cluster, scene.services[REDPANDA.heading]
-        proxy, moved = scene.proxies[REDPANDA.heading], ids.TopicPartition("moved", 0)
+    with staged([REDPANDA], 3) as staging:
+        cluster, service = staging.cluster, staging.services[REDPANDA.heading]
+        proxy, moved = staging.proxies[REDPANDA.heading], ids.TopicPartition("moved", 0)
         proxy.rules = [*proxy.rules, rewriting_rules.without_replicas(led_by=0)]
         admin = AdminClient({"bootstrap.servers": cluster.internal_bootstrap_servers})
         topic = NewTopic(moved.topic, 1, replica_assignment=[[1, 2]])
@@ -238,11 +238,11 @@ def test_a_reassignment_where_only_leaders_tell_log_ends() -> None:
         assert not any(copy.get("missing") for copy in copies()), copies()
 
 
-def test_a_group_of_event_hubs_is_gone_with_its_last_member(scene: Scene) -> None:
-    group, service = "leaving", scene.services[EVENT_HUBS.heading]
+def test_a_group_of_event_hubs_is_gone_with_its_last_member(staging: Staging) -> None:
+    group, service = "leaving", staging.services[EVENT_HUBS.heading]
     member = Consumer(
         {
-            **scene.cluster.client_config(),
+            **staging.cluster.client_config(),
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
@@ -258,7 +258,7 @@ def test_a_group_of_event_hubs_is_gone_with_its_last_member(scene: Scene) -> Non
     service.wait_value(None, "group_members", group=group)
     service.wait_value(None, "group_lag_records", group=group)
     # Elsewhere it has stopped.
-    scene.services[CONFLUENT.heading].wait_value(0, "group_members", group=group)
+    staging.services[CONFLUENT.heading].wait_value(0, "group_members", group=group)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_a_group_of_event_hubs_is_gone_with_its_last_member(scene: Scene) -> Non
     ids=["as its emulator", "as in 2019"],
 )
 def test_an_event_hubs_whose_versions_are_too_old(
-    scene: Scene, versions: dict[str, Versions], missing: str
+    staging: Staging, versions: dict[str, Versions], missing: str
 ) -> None:
     product = Rented(
         EVENT_HUBS.heading,
@@ -281,9 +281,11 @@ def test_an_event_hubs_whose_versions_are_too_old(
     for sentence in product.says:
         assert sentence in product.section
     rules = product.rules(())[:1]
-    with Rewriting(scene.cluster.bootstrap_servers, *rules, one_address=True) as proxy:
-        behind = Behind(proxy.bootstrap_servers, scene.cluster.processes, scene.cluster.security)
-        settings = product.settings(scene.cluster.processes.directory)
+    with Rewriting(staging.cluster.bootstrap_servers, *rules, one_address=True) as proxy:
+        behind = Behind(
+            proxy.bootstrap_servers, staging.cluster.processes, staging.cluster.security
+        )
+        settings = product.settings(staging.cluster.processes.directory)
         settings["state_file"] += "-old"
         service = Service(behind, user=product.user, **{"ask_interval": 1, **settings})
         service.begin()
