@@ -15,6 +15,7 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.agents.probes.transactions import (
     MOST_PARTITIONS,
     TIMEOUT_SECONDS,
@@ -82,6 +83,7 @@ class TransactionsProbe(Service):
         self._health = health
         self._state = state
         self._missing: set[str] = set()
+        self._refused = RecentNames()
 
     @Service.task
     async def _run(self) -> None:
@@ -157,7 +159,7 @@ class TransactionsProbe(Service):
         try:
             if ends:
                 async with ClusterProtocol(self._config, TIMEOUT_SECONDS) as protocol:
-                    observer = TransactionObserver(protocol)
+                    observer = TransactionObserver(protocol, self._refused)
                     while ends and not self.should_stop:
                         await self._round(observer, ends, left_out)
                         await self.sleep(_INTERVAL_SECONDS)

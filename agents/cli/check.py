@@ -189,7 +189,7 @@ def _source(admin: AdminClient, settings: Settings) -> Iterator[Finding]:
     if source == "log":
         yield _checked(f"read {CONSUMER_OFFSETS}", lambda: _readable_offsets(admin, settings))
         return
-    why = "as set" if settings.source == "ask" else f"{CONSUMER_OFFSETS} may not be read"
+    why = "as set" if settings.source == "ask" else f"{CONSUMER_OFFSETS} can't be read"
     yield Finding("source", True, f"{why}: {BY_ASKING.format(settings.ask_interval)}")
     yield _checked("list groups", lambda: _list_groups(settings))
 

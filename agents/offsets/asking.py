@@ -15,6 +15,7 @@ from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.asking.asker import ALL_TYPES, GroupAsker
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.agents.kept_channel import KeptChannel
 from caughtup.agents.offsets.agent import CaughtUp, Changes, ChannelMark
 from caughtup.agents.process.fault_log import RateLimit
@@ -37,8 +38,8 @@ _SPREAD = 0.1
 _PAUSE_SECONDS = 0.5
 #: A group is assessed as of its last answer until the answer is older than this many intervals.
 _INTERVALS_ALLOWED = 3
-#: Log lines about failures; the metrics count all of them.
-_FAILURES_A_MINUTE = 10
+#: Log lines about failures, and how many of them are remembered; the metrics count all of them.
+_FAILURES_A_MINUTE, _MOST_SAID = 10, 1_000
 #: The part of the service's readiness that waits for the first answers.
 _PART = "groups"
 #: The service becomes ready after this many rounds even if a broker has not listed its groups.
@@ -84,6 +85,8 @@ class GroupsReader(Service):
         self._announced = False
         self._incomplete_rounds = 0
         self._failures = RateLimit(_FAILURES_A_MINUTE)
+        #: The failures that were logged: one that goes on is logged again after ten minutes.
+        self._said = RecentNames(most=_MOST_SAID)
 
     @Service.task
     async def _run(self) -> None:
@@ -162,5 +165,6 @@ class GroupsReader(Service):
 
     def _failed(self, why: str) -> None:
         self._health.failed(self._probe)
-        if not self._failures.is_exceeded(now_ms()):
+        if why not in self._said and not self._failures.is_exceeded(now_ms()):
+            self._said.add(why)
             log.warning("asking about groups: %s; continuing", why)

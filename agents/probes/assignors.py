@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaError
 from mode import Service
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.described.assignors import next_assignor
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.agents.process.health import Health
 from caughtup.agents.settings import Settings
 from caughtup.models.state.cluster import ClusterState
@@ -27,14 +28,21 @@ TIMEOUT_SECONDS = 5.0
 
 
 async def ask_for_assignors(
-    protocol: ClusterProtocol, state: ClusterState, groups: Iterable[str]
+    protocol: ClusterProtocol,
+    state: ClusterState,
+    groups: Iterable[str],
+    refused: RecentNames | None = None,
 ) -> None:
     """Note the assignors of those groups that a coordinator assigns; without an answer, none.
 
-    A group that we may not describe has none. Raises KafkaError if no broker can be reached.
+    A group that we may not describe has none: it is noted in ``refused``, and those that were are not
+    asked about. Raises KafkaError if no broker can be reached.
     """
+    refused = RecentNames() if refused is None else refused
     await protocol.brokers()
     for group in groups:
+        if group in refused:
+            continue
         streams = group in state.groups.streams
         if not streams and group not in state.groups.consumer:
             continue
@@ -42,6 +50,8 @@ async def ask_for_assignors(
         try:
             name = await next_assignor(protocol.connections, group, streams=streams)
         except KafkaError as error:
+            if isinstance(error, GroupAuthorizationFailedError):
+                refused.add(group)
             log.debug("the assignor of %s: %s", group, error)
         state.group_decisions.apply_next_assignor(group, name)
 
@@ -58,6 +68,7 @@ class AssignorsProbe(Service):
         self._state = state
         #: When each group was asked about last (ms).
         self._asked_ms: dict[str, int] = {}
+        self._refused = RecentNames()
 
     @Service.task
     async def _run(self) -> None:
@@ -78,7 +89,7 @@ class AssignorsProbe(Service):
         self._asked_ms.update(dict.fromkeys(due, now))
         try:
             async with ClusterProtocol(self._config, TIMEOUT_SECONDS) as protocol:
-                await ask_for_assignors(protocol, self._state, due)
+                await ask_for_assignors(protocol, self._state, due, self._refused)
         except (KafkaError, OSError, TimeoutError) as error:
             self._failed(error)
             return

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 
 from caughtup.agents.clock import now_ms
 from caughtup.agents.kafka.protocol.answers import LogDirectory
@@ -22,6 +27,7 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
     zookeeper_decides,
 )
 from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
 from caughtup.agents.probes.throttles import ThrottleObserver, ThrottleRates
 from caughtup.models.ids import TopicPartition
@@ -33,6 +39,8 @@ from caughtup.models.records.reassignments import (
     ReassignmentRecord,
     offsets_remaining,
 )
+
+_Told = TypeVar("_Told")
 
 #: Rounds take at most one tenth of the time. But a slow round may only have waited for brokers, so
 #: the pause need not be longer than this rate of partitions asks for.
@@ -118,6 +126,8 @@ class ReassignmentObserver:
     ) -> None:
         self.protocol = ClusterProtocol(config, timeout_seconds)
         self._throttles = ThrottleObserver(self.protocol)
+        #: What the controller refused to tell us.
+        self._refused = RecentNames()
 
     async def __aenter__(self) -> Self:
         await self.protocol.__aenter__()
@@ -140,7 +150,10 @@ class ReassignmentObserver:
         """
         missing: set[str] = set()
         brokers = await self.protocol.brokers()
-        listing, quorum = await asyncio.gather(self._list(missing), self._quorum(missing))
+        listing, quorum = await asyncio.gather(
+            self._ask("partitions in movement", self.protocol.list_reassignments, missing),
+            self._quorum(missing),
+        )
         listed = listing or {}
         replicas = {partition: moving.replicas for partition, moving in listed.items()}
         hosts = {broker for brokers_of in replicas.values() for broker in brokers_of}
@@ -179,20 +192,29 @@ class ReassignmentObserver:
             cluster, listing is not None, observations, _additional_partitions(also, described)
         )
 
-    async def _list(self, missing: set[str]) -> dict[TopicPartition, PartitionReassignment] | None:
+    async def _ask(
+        self, what: str, ask: Callable[[], Awaitable[_Told]], missing: set[str]
+    ) -> _Told | None:
+        """Ask the controller; if it does not tell, add that to ``missing`` and return None.
+
+        What it refused is not asked for again for ten minutes.
+        """
+        if what in self._refused:
+            missing.add(f"{what}: {explain_failure(ClusterAuthorizationFailedError())}")
+            return None
         try:
-            return await self.protocol.list_reassignments()
+            return await ask()
         except KafkaError as error:
-            missing.add(f"partitions in movement: {explain_failure(error)}")
+            if isinstance(error, ClusterAuthorizationFailedError):
+                self._refused.add(what)
+            missing.add(f"{what}: {explain_failure(error)}")
             return None
 
     async def _quorum(self, missing: set[str]) -> Quorum:
-        try:
-            found = await self.protocol.describe_quorum()
-        except KafkaError as error:
-            missing.add(f"the controllers' quorum: {explain_failure(error)}")
+        found = await self._ask("the controllers' quorum", self.protocol.describe_quorum, missing)
+        if found is None or min(found.leader or 0, found.epoch or 0) < 0:
             return Quorum(None, None)
-        return found if min(found.leader or 0, found.epoch or 0) >= 0 else Quorum(None, None)
+        return found
 
     async def _describe(
         self, wanted: Collection[TopicPartition], missing: set[str]
@@ -251,6 +273,7 @@ def _partition_observations(
     for partition, (replicas, adding, removing) in sorted(listed.items()):
         info = described.get(partition)
         hosts = [(broker, answers[broker]) for broker in dict.fromkeys(replicas)]
+        not_hosted = _not_hosted(partition, hosts, info)
         observations.append(
             ReassignmentRecord(
                 FORMAT.schema,
@@ -265,15 +288,30 @@ def _partition_observations(
                 offline=() if info is None else info.offline,
                 log_ends={b: host.ends[partition] for b, host in hosts if partition in host.ends},
                 sizes={b: host.sizes[partition] for b, host in hosts if partition in host.sizes},
-                not_hosted=tuple(b for b, host in hosts if partition in host.not_hosted),
+                not_hosted=not_hosted,
                 unanswered=tuple(
-                    b
-                    for b, host in hosts
-                    if partition not in host.ends and partition not in host.not_hosted
+                    b for b, host in hosts if partition not in host.ends and b not in not_hosted
                 ),
             )
         )
     return tuple(observations)
+
+
+def _not_hosted(
+    partition: TopicPartition,
+    hosts: Sequence[tuple[int, BrokerReplicas]],
+    info: PartitionInfo | None,
+) -> tuple[int, ...]:
+    """Return the brokers that have no such replica.
+
+    With the same error, brokers that are not Kafka's may say that they don't lead it: then a follower in
+    the ISR says so, too, or the broker tells the size of its log.
+    """
+    found = [broker for broker, host in hosts if partition in host.not_hosted]
+    if info is not None and any(one in info.isr and one != info.leader for one in found):
+        return ()
+    sized = {broker for broker, host in hosts if partition in host.sizes}
+    return tuple(one for one in found if one not in sized)
 
 
 def _additional_partitions(

@@ -9,16 +9,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
-from aiokafka.errors import KafkaError, for_code
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
 
 from caughtup.agents.kafka.protocol.answers import ResourceConfigs
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.models.records.keys import is_topic
 from caughtup.models.records.reassignments import ThrottleRecord
+
+_Told = TypeVar("_Told")
 
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -63,6 +73,8 @@ class ThrottleObserver:
         self._known = Throttles()
         self._sweep: asyncio.Task[None] | None = None
         self._due = float("-inf")
+        #: What brokers refused to tell us: of the cluster in words, and topics.
+        self._refused, self._refused_topics = RecentNames(clock), RecentNames(clock)
 
     async def observe(
         self, topics: Collection[str], brokers: Collection[int], missing: set[str]
@@ -100,49 +112,64 @@ class ThrottleObserver:
         try:
             everything = Throttles()
             brokers = list(self._protocol.connections.brokers)
-            topics: list[str] = []
-            try:
-                topics = await self._protocol.topic_names()
-            except KafkaError as error:
-                everything.missing.add(
-                    f"the names of topics: {explain_failure(error, 'DESCRIBE_CONFIGS')}"
-                )
+            topics = await self._ask("the names of topics", self._protocol.topic_names, everything)
             await asyncio.gather(
-                self._brokers(brokers, everything), self._topics(topics, everything)
+                self._brokers(brokers, everything), self._topics(topics or (), everything)
             )
             self._known = everything
         finally:
             self._due = self._clock() + max(_SWEEP_SECONDS, _SWEEP_SHARE * (self._clock() - began))
             self._sweep = None
 
+    async def _ask(
+        self, what: str, ask: Callable[[], Awaitable[_Told]], into: Throttles
+    ) -> _Told | None:
+        """Ask for something of the cluster's; if it is not told, note that and return None.
+
+        What was refused is not asked for again for ten minutes.
+        """
+        if what in self._refused:
+            into.missing.add(f"{what}: {_why(ClusterAuthorizationFailedError())}")
+            return None
+        try:
+            return await ask()
+        except KafkaError as error:
+            if isinstance(error, ClusterAuthorizationFailedError):
+                self._refused.add(what)
+            into.missing.add(f"{what}: {_why(error)}")
+            return None
+
     async def _topics(self, topics: Sequence[str], into: Throttles) -> None:
-        for start in range(0, len(topics), _BATCH):
-            batch = topics[start : start + _BATCH]
+        asked = [topic for topic in topics if topic not in self._refused_topics]
+        if len(asked) < len(topics):
+            into.missing.add(f"throttles of topics: {_why(TopicAuthorizationFailedError())}")
+        for start in range(0, len(asked), _BATCH):
+            batch = asked[start : start + _BATCH]
             try:
                 found = await self._protocol.topic_configs(
                     batch, (LEADER_REPLICAS, FOLLOWER_REPLICAS)
                 )
             except KafkaError as error:
-                into.missing.add(
-                    f"throttles of topics: {explain_failure(error, 'DESCRIBE_CONFIGS')}"
-                )
+                into.missing.add(f"throttles of topics: {_why(error)}")
                 continue
+            for topic in found:
+                if topic.error_code == TopicAuthorizationFailedError.errno:
+                    self._refused_topics.add(topic.name)
             _add_topics(found, into)
 
     async def _brokers(self, brokers: Iterable[int], into: Throttles) -> None:
         await asyncio.gather(*(self._broker(broker, into) for broker in sorted(brokers)))
 
     async def _broker(self, broker: int, into: Throttles) -> None:
-        try:
-            configs = await self._protocol.broker_configs(broker, (LEADER_RATE, FOLLOWER_RATE))
-        except KafkaError as error:
-            into.missing.add(
-                f"throttles of broker {broker}: {explain_failure(error, 'DESCRIBE_CONFIGS')}"
-            )
-            return
-        into.rates[broker] = ThrottleRates(
-            _rate(configs.get(LEADER_RATE)), _rate(configs.get(FOLLOWER_RATE))
+        configs = await self._ask(
+            f"throttles of broker {broker}",
+            partial(self._protocol.broker_configs, broker, (LEADER_RATE, FOLLOWER_RATE)),
+            into,
         )
+        if configs is not None:
+            into.rates[broker] = ThrottleRates(
+                _rate(configs.get(LEADER_RATE)), _rate(configs.get(FOLLOWER_RATE))
+            )
 
 
 def _add_topics(found: Iterable[ResourceConfigs], into: Throttles) -> None:
@@ -150,13 +177,16 @@ def _add_topics(found: Iterable[ResourceConfigs], into: Throttles) -> None:
         if topic.error_code == _UNKNOWN_TOPIC or not is_topic(topic.name):
             continue
         if topic.error_code:
-            error = for_code(topic.error_code)()
-            into.missing.add(f"throttles of topics: {explain_failure(error, 'DESCRIBE_CONFIGS')}")
+            into.missing.add(f"throttles of topics: {_why(for_code(topic.error_code)())}")
         throttle = ThrottleRecord(
             topic.configs.get(LEADER_REPLICAS, ""), topic.configs.get(FOLLOWER_REPLICAS, "")
         )
         if throttle != ThrottleRecord():
             into.topics[topic.name] = throttle
+
+
+def _why(error: KafkaError) -> str:
+    return explain_failure(error, "DESCRIBE_CONFIGS")
 
 
 def _rate(value: str | None) -> int | None:

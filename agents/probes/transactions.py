@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 
-from aiokafka.errors import KafkaError, for_code
+from aiokafka.errors import KafkaError, TopicAuthorizationFailedError, for_code
 
 from caughtup.agents.kafka.protocol import transactions as wire
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import decode, explain_failure
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.models.ids import TopicPartition
 from caughtup.models.offsets import EndOffsets
 from caughtup.models.records.transactions import OpenTransaction
@@ -37,6 +38,7 @@ TIMEOUT_SECONDS = 5.0
 _ANY_ID = "any-transactional-id-that-caughtup-may-describe"
 _NOT_FOUND, _NOT_COORDINATOR, _LOADING = 105, 16, 14
 _NOT_ALLOWED = 53
+_REFUSED_IDS = "missing: DESCRIBE on all transactional ids"
 
 #: The result where no last stable offset is held back.
 NONE_HELD: tuple[list[OpenTransaction], Missing] = ([], Missing())
@@ -45,10 +47,15 @@ _Producers = dict[TopicPartition, list[ProducerState]]
 
 
 class TransactionObserver:
-    """Observes open transactions over connections that the caller opens and closes."""
+    """Observes open transactions over connections that the caller opens and closes.
 
-    def __init__(self, protocol: ClusterProtocol) -> None:
+    ``refused``: the topics whose producers brokers refused to tell us, and _ANY_ID: they are left
+    alone for ten minutes. A caller that makes several observers passes the same to each.
+    """
+
+    def __init__(self, protocol: ClusterProtocol, refused: RecentNames | None = None) -> None:
         self._protocol = protocol
+        self._refused = RecentNames() if refused is None else refused
 
     async def observe(
         self, ends: Mapping[TopicPartition, EndOffsets]
@@ -93,7 +100,13 @@ class TransactionObserver:
         Only the first of them, which holds back the last stable offset.
         """
         led: dict[int, list[TopicPartition]] = {}
-        places = await self._protocol.describe_partitions(partitions)
+        refused = {one.topic for one in partitions if one.topic in self._refused}
+        missing.update(
+            _untold(topic, explain_failure(TopicAuthorizationFailedError(), "READ"))
+            for topic in refused
+        )
+        asked = [one for one in partitions if one.topic not in refused]
+        places = await self._protocol.describe_partitions(asked)
         for partition, place in sorted(places.partitions.items()):
             if place.leader is None:
                 missing.add(f"producers of {partition}: it has no leader")
@@ -120,8 +133,10 @@ class TransactionObserver:
                     first = min(states, key=lambda state: state.first_offset, default=None)
                     found[partition] = [] if first is None else [first]
                 for partition, code in sorted(answer.errors.items()):
+                    if code == TopicAuthorizationFailedError.errno:
+                        self._refused.add(partition.topic)
                     why = explain_failure(for_code(code)(), "READ")
-                    missing.add(f"producers of {partition.topic}: {why}")
+                    missing.add(_untold(partition.topic, why))
         except KafkaError as error:
             missing.add(f"producers on broker {leader}: {explain_failure(error)}")
         return found
@@ -160,6 +175,8 @@ class TransactionObserver:
 
         Brokers leave out those that may not be described, and do not say so.
         """
+        if _ANY_ID in self._refused:
+            return _REFUSED_IDS
         call = wire.describe_transactions_call([_ANY_ID])
         for broker in brokers:
             try:
@@ -168,7 +185,8 @@ class TransactionObserver:
             except (KafkaError, ValueError):
                 continue
             if code == _NOT_ALLOWED:
-                return "missing: DESCRIBE on all transactional ids"
+                self._refused.add(_ANY_ID)
+                return _REFUSED_IDS
             return None
         return "no broker says which transactional ids may be described"
 
@@ -193,3 +211,7 @@ class TransactionObserver:
 
         await asyncio.gather(*(ask(*of_one) for of_one in sorted(by_coordinator.items())))
         return found
+
+
+def _untold(topic: str, why: str) -> str:
+    return f"producers of {topic}: {why}"

@@ -30,6 +30,13 @@ from caughtup.models.records.topics import (
 
 _METADATA_SECONDS = 10.0
 _POLL_SECONDS = 0.05
+#: The errors of a topic that breaks the brokers' rules for names, replicas and configs.
+_RULES = (
+    KafkaError.POLICY_VIOLATION,
+    KafkaError.INVALID_REPLICATION_FACTOR,
+    KafkaError.INVALID_CONFIG,
+    KafkaError.TOPIC_EXCEPTION,
+)
 
 
 class ServiceTopic(NamedTuple):
@@ -99,8 +106,9 @@ def create_topics(settings: Settings, names: Collection[str], timeout: float = 1
             if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
             raise UserError(
-                f"cannot create the topic {name} ({error.args[0].str()}): allow CREATE on it, or "
-                "create it yourself; `caughtup check` names all that is missing"
+                f"cannot create the topic {name} ({error.args[0].str()}): "
+                f"{_what_helps(settings, name, error.args[0].code())}; `caughtup check` names all "
+                "that is missing"
             ) from None
     if created:
         _wait_for_leaders(admin, created, time.monotonic() + timeout)
@@ -121,8 +129,31 @@ def creation_problem(admin: AdminClient, settings: Settings, name: str) -> str |
             if found.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 return f"missing: CREATE on the topic {name}"
             if found.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                return f"cannot be created: {found.str()}"
+                helps = _what_helps(settings, name, found.code())
+                return f"cannot be created ({found.str()}): {helps}"
     return None
+
+
+def _what_helps(settings: Settings, name: str, code: int) -> str:
+    """Return what to do about a topic that brokers refuse with an error code."""
+    if code in _RULES:
+        (own,) = (one for one in SERVICE_TOPICS if topic_name(settings, one.name) == name)
+        configs = ", ".join(f"{key}={value}" for key, value in sorted(_configs(own).items()))
+        return (
+            "the brokers have rules for topics: set topic_prefix (it is "
+            f"{settings.topic_prefix!r}) and topic_replication_factor (it is "
+            f"{settings.topic_replication_factor}) as they ask for, or create it yourself, with 1 "
+            f"partition and as much as they allow of {configs}"
+        )
+    return "allow CREATE on it, or create it yourself"
+
+
+def _configs(topic: ServiceTopic) -> dict[str, str]:
+    return {
+        "cleanup.policy": topic.cleanup,
+        "compression.type": topic.compression,
+        **topic.config,
+    }
 
 
 def _new_topics(settings: Settings, names: Collection[str]) -> list[NewTopic]:
@@ -131,11 +162,7 @@ def _new_topics(settings: Settings, names: Collection[str]) -> list[NewTopic]:
             topic_name(settings, topic.name),
             num_partitions=1,
             replication_factor=settings.topic_replication_factor,
-            config={
-                "cleanup.policy": topic.cleanup,
-                "compression.type": topic.compression,
-                **topic.config,
-            },
+            config=_configs(topic),
         )
         for topic in SERVICE_TOPICS
         if topic_name(settings, topic.name) in names

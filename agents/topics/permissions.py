@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from aiokafka.errors import UnsupportedVersionError
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
@@ -14,7 +15,9 @@ from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.clients import result_of
 from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
+from caughtup.agents.kafka.protocol.decoding import choose_version
 from caughtup.agents.kafka.protocol.groups import group_operations, once_coordinated
+from caughtup.agents.kafka.protocol.requests import fetch_call, list_offsets_call
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, topic_name
 from caughtup.agents.topics.fenced import transactional_id
@@ -60,7 +63,7 @@ def requirements(settings: Settings) -> Iterator[Requirement]:
 
 
 def with_source(admin: AdminClient, settings: Settings) -> Settings:
-    """Return the settings with ``log`` or ``ask`` for ``auto``: the log if it may be read.
+    """Return the settings with ``log`` or ``ask`` for ``auto``: the log if it can and may be read.
 
     By asking, log ends are listed after each round of questions, and else seldom: a lag is as of one
     moment.
@@ -70,7 +73,7 @@ def with_source(admin: AdminClient, settings: Settings) -> Settings:
     source = settings.source
     if source == "auto":
         is_readable = _is_there(admin, settings) and missing(admin, settings, READ_OFFSETS) is None
-        source = "log" if is_readable else "ask"
+        source = "log" if is_readable and asyncio.run(_serves_log(settings)) else "ask"
     if source == "ask" and settings.workers == "shared":
         raise UserError(f"workers = shared needs {READ_OFFSETS}: without it, set workers to active")
     interval = settings.end_offsets_interval
@@ -102,6 +105,19 @@ def _is_there(admin: AdminClient, settings: Settings) -> bool:
         if time.monotonic() > deadline:
             return False
         time.sleep(_RETRY_SECONDS)
+
+
+async def _serves_log(settings: Settings) -> bool:
+    """Return whether the brokers offer the requests by which we read the log."""
+    async with ClusterProtocol(aiokafka_config(settings)) as protocol:
+        offered = await protocol.connections.any_offered()
+    fetch = fetch_call(CONSUMER_OFFSETS, {}, wait_ms=0, most_bytes=0, partition_bytes=0)
+    try:
+        for call in (fetch, list_offsets_call(())):
+            choose_version(offered, call.key, (call.version,))
+    except UnsupportedVersionError:
+        return False
+    return True
 
 
 def fence_requirement(settings: Settings) -> Requirement:

@@ -11,14 +11,15 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from caughtup.demo.processes.children import Process, free_ports
+from caughtup.demo.processes.children import Process, Processes, free_ports
 from caughtup.demo.story.stage import caughtup_command
 from tests.support import forks
 
@@ -112,6 +113,19 @@ def settings_file(
     return path
 
 
+class Beside(Protocol):
+    """A cluster as a service needs it: an ``EmbeddedCluster``, or one that is seen through a network."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def processes(self) -> Processes: ...
+
+    @property
+    def security(self) -> Security: ...
+
+
 class Service:
     """``caughtup run`` beside a cluster; it ends with the cluster's processes at the latest.
 
@@ -122,7 +136,7 @@ class Service:
 
     def __init__(
         self,
-        cluster: EmbeddedCluster,
+        cluster: Beside,
         *,
         user: str | None = None,
         application_id: str | None = None,
@@ -181,6 +195,10 @@ class Service:
     def start(self) -> None:
         """Start it and wait until it is ready."""
         self.begin()
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Wait until it is ready; fail if it ends instead."""
         wait_for("the service is ready", self._is_ready)
 
     def stop(self) -> int | None:

@@ -48,6 +48,7 @@ from caughtup.agents.kafka.protocol.described.share_groups import (
     share_offsets_call,
 )
 from caughtup.agents.kafka.protocol.requests import Call, Key
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.models.polls.asked import AskedGroups, AskedKey, AskedRecord
 from caughtup.models.wire.consumer_offsets import GroupKey
 from caughtup.models.wire.group_metadata import GroupMetadata
@@ -68,8 +69,6 @@ _THROTTLE_BYTES = 4
 MOST_THROTTLED_SECONDS = 10.0
 #: A pause is no longer than this without a sign of life.
 PULSE_SECONDS = 5.0
-#: How long a group that we may not describe is not asked about again.
-_REFUSED_SECONDS = 600.0
 #: The most requests that are made again in halves, by broker and round, after the broker closed the
 #: connection on them: one group's answer may be the reason.
 _MOST_CLOSED = 16
@@ -95,40 +94,11 @@ class _Question(NamedTuple, Generic[_Answered]):
     always: bool = False
 
 
-class RefusedGroups:
-    """The groups that we may not describe: they are not asked about again for ten minutes."""
-
-    def __init__(self) -> None:
-        #: When each was last refused, in monotonic seconds.
-        self._at: dict[str, float] = {}
-
-    def add(self, group: str) -> None:
-        """Record that a group is refused."""
-        self._at[group] = time.monotonic()
-
-    def drop(self, group: str) -> None:
-        """Record that a group is refused no more."""
-        self._at.pop(group, None)
-
-    def keep_only(self, groups: AbstractSet[str]) -> None:
-        """Forget all other groups."""
-        for group in self._at.keys() - groups:
-            del self._at[group]
-
-    def known(self) -> set[str]:
-        """Return the groups that were refused, also longer ago."""
-        return set(self._at)
-
-    def __contains__(self, group: str) -> bool:
-        at = self._at.get(group)
-        return at is not None and time.monotonic() - at < _REFUSED_SECONDS
-
-
 class Answers:
     """Asks coordinators about groups, and takes what differs from the last answers into ``known``.
 
     ``on_error`` is called with a sentence on each failure, ``alive`` after each answer. ``refused`` are the
-    groups that we may not describe.
+    groups that we may not describe: they are not asked about again for ten minutes.
     """
 
     def __init__(
@@ -147,9 +117,9 @@ class Answers:
         # requests of this round, and of those of the last one.
         self._answers: dict[tuple[int, Call], tuple[int, set[str]]] = {}
         self._earlier: dict[tuple[int, Call], tuple[int, set[str]]] = {}
-        self.refused = RefusedGroups()
+        self.refused = RecentNames()
         #: The groups whose members were refused, since they read topics that are hidden.
-        self._hidden = RefusedGroups()
+        self._hidden = RecentNames()
         #: The groups whose coordinator said in this round, and in the last one, that it is another one.
         self._moved, self._moved_before = set[str](), set[str]()
         #: The requests on which each broker closed the connection in this round.

@@ -13,7 +13,7 @@ from aiokafka.errors import (
     UnsupportedVersionError,
 )
 
-from caughtup.agents.kafka.asking.answers import DESCRIBE, NO_SUCH_GROUP, RefusedGroups
+from caughtup.agents.kafka.asking.answers import DESCRIBE, NO_SUCH_GROUP
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.connection import raise_for
 from caughtup.agents.kafka.protocol.decoding import decode
@@ -21,6 +21,7 @@ from caughtup.agents.kafka.protocol.described.calls import VERSIONS, describe_gr
 from caughtup.agents.kafka.protocol.described.groups import decode_described_groups
 from caughtup.agents.kafka.protocol.groups import find_coordinator
 from caughtup.agents.kafka.protocol.requests import Key
+from caughtup.agents.kafka.recent_names import RecentNames
 from caughtup.models.polls.asked import AskedGroups
 
 #: The most groups of one request: an answer has their members' subscriptions and assignments.
@@ -41,7 +42,7 @@ class GoneGroups:
         known: AskedGroups,
         on_error: Callable[[str], object],
         alive: Callable[[], object],
-        refused: RefusedGroups,
+        refused: RecentNames,
     ) -> None:
         self._protocol = protocol
         self._known = known

@@ -28,7 +28,8 @@ from aiokafka.errors import (
 from aiokafka.protocol.admin import SaslAuthenticateRequest
 
 from caughtup.agents.kafka.protocol.cluster_answers import ApiVersions, decode_api_versions
-from caughtup.agents.kafka.protocol.requests import Call, api_versions_call
+from caughtup.agents.kafka.protocol.decoding import choose_version
+from caughtup.agents.kafka.protocol.requests import Call, Key, api_versions_call
 from caughtup.models.security.logins import TOKEN_MECHANISM
 
 _HEADER = struct.Struct(">hhi")  # API key, version, correlation id
@@ -161,8 +162,12 @@ class BrokerConnection:
     async def ask(self, call: Call) -> bytes:
         """Send a request and return the answer without its header. Raises KafkaError.
 
-        After a failure the connection is closed: a late answer would be taken for the next one.
+        A request that the broker does not offer is not sent: UnsupportedVersionError is raised, since
+        the broker would only close the connection. After another failure the connection is closed: a
+        late answer would be taken for the next one.
         """
+        if call.key is not Key.API_VERSIONS:
+            choose_version(self.offered, call.key, (call.version,))
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 return bytes(await self._connection.send(EncodedRequest(call)))

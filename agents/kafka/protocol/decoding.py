@@ -25,11 +25,16 @@ Decoded = TypeVar("Decoded")
 
 def choose_version(offered: ApiVersions, key: Key, wanted: Sequence[int]) -> int:
     """Choose the first wanted version that a broker offers. Raises UnsupportedVersionError."""
-    least, greatest = offered.requests.get(key, (1, 0))
+    if key not in offered.requests:
+        raise UnsupportedVersionError(f"the broker does not support {key.request}")
+    least, greatest = offered.requests[key]
     for version in wanted:
         if least <= version <= greatest:
             return version
-    raise UnsupportedVersionError(f"the broker does not support {key.request}")
+    versions = " or ".join(map(str, sorted(wanted)))
+    raise UnsupportedVersionError(
+        f"the broker does not support {key.request} {versions}: it offers {least} to {greatest}"
+    )
 
 
 def explain_failure(error: KafkaError, operation: str = "DESCRIBE") -> str:

@@ -33,8 +33,8 @@ SHAPE = PartitionInfo((3, 1, 2), (1, 2), 1, 5, (3,))
 def test_a_replica_is_there_or_not_or_unknown() -> None:
     told = {
         1: BrokerReplicas(True, ends={ORDERS: 9}, sizes={ORDERS: 900}),
-        2: BrokerReplicas(True, not_hosted={ORDERS}),
-        3: BrokerReplicas(),
+        2: BrokerReplicas(True, ends={ORDERS: 8}),
+        3: BrokerReplicas(True, not_hosted={ORDERS}),
         4: BrokerReplicas(True, ends={PARCELS: 7}),
     }
     listed = {ORDERS: PartitionReassignment((4, 3, 1, 2), (4, 3), (2,))}
@@ -50,11 +50,33 @@ def test_a_replica_is_there_or_not_or_unknown() -> None:
         as_of_ms=1_000,
         leader_epoch=5,
         offline=(3,),
-        log_ends={1: 9},
+        log_ends={1: 9, 2: 8},
         sizes={1: 900},
-        not_hosted=(2,),
-        unanswered=(4, 3),  # the one answered with an error, the other not at all
+        not_hosted=(3,),
+        unanswered=(4,),  # it answered with an error
     )
+
+
+def test_brokers_that_answer_for_what_they_lead_only_have_their_replicas_all_the_same() -> None:
+    listed = {ORDERS: PartitionReassignment((4, 3, 1, 2), (4, 3), (2,))}
+    leads = BrokerReplicas(True, ends={ORDERS: 9}, sizes={ORDERS: 900})
+
+    def observed(**told: BrokerReplicas) -> ReassignmentRecord:
+        follows = BrokerReplicas(True, not_hosted={ORDERS})
+        answers = {broker: told.get(f"of_{broker}", follows) for broker in (2, 3, 4)}
+        (found,) = partition_observations(listed, {ORDERS: SHAPE}, {1: leads, **answers}, 1_000)
+        return found
+
+    # Broker 2 is in the ISR, so that it has a replica.
+    found = observed()
+    assert (found.not_hosted, found.unanswered) == ((), (4, 3, 2))
+    silent = BrokerReplicas()
+    found = observed(of_2=silent)
+    assert (found.not_hosted, found.unanswered) == ((4, 3), (2,))
+    copying = BrokerReplicas(True, not_hosted={ORDERS}, sizes={ORDERS: 10})
+    found = observed(of_2=silent, of_4=copying)
+    assert (found.not_hosted, found.unanswered) == ((3,), (4, 2))
+    assert found.sizes == {1: 900, 4: 10}
 
 
 def test_without_metadata_there_is_no_epoch_that_would_make_an_isr_of_nobody_true() -> None:

@@ -9,20 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, ResourceType
+from confluent_kafka.admin import AdminClient
 
 from caughtup.demo.cluster.broker_config import Security
 from caughtup.demo.cluster.cluster import EmbeddedCluster
-from tests.support.kafka.acls import DESCRIBE, Allowed, allow, topic
+from tests.support.kafka.acls import allow
+from tests.support.kafka.rented import DESCRIBE_ALONE
 from tests.support.kafka.topics import words_read
 from tests.support.service import Service, caughtup, commit, settings_file, wait_for
 
+#: tests/integration/groups/test_rented.py has services with these rights, too.
+pytestmark = pytest.mark.thorough
+
 ASKER = "asker"
-RIGHTS = (
-    Allowed(ResourceType.GROUP, "*", (DESCRIBE,)),
-    topic("*", DESCRIBE),
-    Allowed(ResourceType.BROKER, "kafka-cluster", (DESCRIBE,)),
-)
 #: A line of the brokers' authorizer.
 _DENIED = re.compile(rf"User:{ASKER} is Denied operation = (\w+) .*on resource = ([^ ,]+)")
 #: Requests that are repeated all the time are, within this time.
@@ -34,7 +33,7 @@ def secure() -> Iterator[EmbeddedCluster]:
     users = {"admin": "the admin's", ASKER: "the asker's"}
     with EmbeddedCluster(security=Security("sasl_plaintext", users, authorizer=True)) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.internal_bootstrap_servers})
-        allow(admin, ASKER, *RIGHTS)
+        allow(admin, ASKER, *DESCRIBE_ALONE)
         words_read(cluster, 10, 4)
         yield cluster
 

@@ -257,7 +257,7 @@ def test_without_read_on_the_log_it_asks_and_says_so(
 ) -> None:
     checked = run(secure, tmp_path, "offsets", ["check", "--format", "json"])
     (source,) = [line["detail"] for line in checked.lines if line["check"] == "source"]
-    assert "__consumer_offsets may not be read: coordinators are asked" in source
+    assert "__consumer_offsets can't be read: coordinators are asked" in source
     with Service(secure, user="offsets", ask_interval=1) as service:
         assert service.value("source", source="ask") == 1
         # All groups are listed to who may DESCRIBE the cluster; this one may not be described.

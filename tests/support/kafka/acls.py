@@ -24,12 +24,13 @@ READ, WRITE, CREATE, DESCRIBE, ALL = (
 
 
 class Allowed(NamedTuple):
-    """A right: allowed operations on a resource."""
+    """A right: allowed operations on a resource; or denied ones, which count more."""
 
     kind: ResourceType
     name: str
     operations: tuple[AclOperation, ...]
     pattern: ResourcePatternType = LITERAL
+    permission: AclPermissionType = AclPermissionType.ALLOW
 
     def bindings(self, user: str) -> list[AclBinding]:
         """Return the ACLs that give the right to a user."""
@@ -41,7 +42,7 @@ class Allowed(NamedTuple):
                 f"User:{user}",
                 "*",
                 operation,
-                AclPermissionType.ALLOW,
+                self.permission,
             )
             for operation in self.operations
         ]
@@ -50,6 +51,11 @@ class Allowed(NamedTuple):
 def topic(name: str, *operations: AclOperation) -> Allowed:
     """Return the right to some operations on a topic."""
     return Allowed(ResourceType.TOPIC, name, operations)
+
+
+def hidden(name: str) -> Allowed:
+    """Return the denial of every operation on a topic."""
+    return Allowed(ResourceType.TOPIC, name, (ALL,), permission=AclPermissionType.DENY)
 
 
 def prefixed(kind: ResourceType, prefix: str, *operations: AclOperation) -> Allowed:

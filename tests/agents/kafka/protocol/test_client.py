@@ -20,6 +20,7 @@ from aiokafka.errors import (
     KafkaError,
     RequestTimedOutError,
     TopicAuthorizationFailedError,
+    UnsupportedVersionError,
 )
 from aiokafka.protocol.admin import SaslAuthenticateResponse_v1
 
@@ -140,6 +141,25 @@ async def test_an_answer_comes_back_as_it_is_and_with_its_request(peer: Peer) ->
     assert int(second) == int(first) + 1
     connection.close()
     assert not connection.is_open
+
+
+async def test_a_request_that_is_not_offered_is_not_sent(peer: Peer) -> None:
+    asked: list[int] = []
+
+    def answer(correlation_id: int) -> bytes:
+        asked.append(correlation_id)
+        return answered(correlation_id)
+
+    connection = await BrokerConnection.open(*await peer(answer), {}, 5.0)
+    for call, said in (
+        (CALL._replace(version=1), "ListPartitionReassignments 1: it offers 0 to 0"),
+        (CALL._replace(key=Key.DESCRIBE_PRODUCERS), "DescribeProducers$"),
+    ):
+        with pytest.raises(UnsupportedVersionError, match=f"does not support {said}"):
+            await connection.ask(call)
+    assert asked == []
+    assert await connection.ask(CALL) == b"told", "the connection is still open"
+    connection.close()
 
 
 async def test_a_broker_that_gives_no_answer_is_left_after_the_time_it_has(peer: Peer) -> None:
