@@ -39,6 +39,7 @@ from caughtup.pipelines.history.buckets.tables import (
     TURN,
     BucketTask,
     new_files,
+    new_files_at_once,
 )
 from caughtup.pipelines.history.decoding.batches import (
     PACKED,
@@ -129,13 +130,17 @@ class HistoryBatches:
         task = BucketTask(self.tables.root, batch, self.buckets, tuple(known), rebucket, begins)
         rows = self.spark.sparkContext.accumulator(0)
         tasks = None if self.read is None else self._tasks(self.read, ranges, lost, rows)
-        packs = [self._packed(records, tasks), *self._lost(lost)]
-        if before is not None:
-            packs.append(before)
-        if rebucket or begins:
-            turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
-            packs.append(self.spark.createDataFrame(turns, PACKED))
-        written = new_files(self._by_bucket_task(reduce(DataFrame.union, packs)), task).collect()
+        if tasks is not None and len(tasks.tasks) == 1 and not lost and before is None:
+            files = new_files_at_once(self.spark, tasks, task)
+        else:
+            packs = [self._packed(records, tasks), *self._lost(lost)]
+            if before is not None:
+                packs.append(before)
+            if rebucket or begins:
+                turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
+                packs.append(self.spark.createDataFrame(turns, PACKED))
+            files = new_files(self._by_bucket_task(reduce(DataFrame.union, packs)), task)
+        written = files.collect()
         new = by_table(NewFile(*row) for row in written)
         read, left = _separated(new.pop(STATE, []))
         self.tables.add(batch, new)
@@ -182,7 +187,9 @@ class HistoryBatches:
         )
 
     def _most_tasks(self) -> int:
-        return _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism
+        cores = self.spark.sparkContext.defaultParallelism
+        # With one core, one task does everything: no rows pass through Spark.
+        return 1 if cores == 1 else _TASKS_A_CORE * cores
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
         """Return packs of quarantine rows for the ranges of logs that were lost."""

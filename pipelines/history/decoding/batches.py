@@ -59,6 +59,10 @@ _GROUP_KEYS = (
 _TOPIC_ID = r'"topic_id":\s*"(?P<id>[0-9a-f]{32})"'
 
 
+#: A pack, or in the process that made it the rows themselves.
+Pack = bytes | pa.RecordBatch
+
+
 def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
     """Pack record batches of one schema into one value."""
     sink = pa.BufferOutputStream()
@@ -78,8 +82,10 @@ def with_names(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows
 
 
-def unpack(data: bytes) -> pa.Table:
+def unpack(data: Pack) -> pa.Table:
     """Return a pack's rows; columns of names have the type NAMES."""
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
     if data[:4] == _PARQUET:
         return pq.read_table(pa.BufferReader(data), read_dictionary=list(_NAMED))
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -177,6 +183,19 @@ def pack_records(
             yield from _packs(held, buckets)
             held, rows, size = {}, 0, 0
     yield from _packs(held, buckets)
+
+
+def rows_by_bucket(
+    kinds: Mapping[str, str], buckets: int, batches: Iterable[pa.RecordBatch | AnswerRecords]
+) -> dict[int, dict[str, list[Pack]]]:
+    """Decode batches of records; return the rows of each bucket by kind, in their order."""
+    found: dict[int, dict[str, list[Pack]]] = {}
+    for batch in batches:
+        for kind, part in decoded(kinds, batch):
+            for number, own in _to_buckets(kind, part, buckets):
+                for one in range(buckets) if number == _EVERY else (number,):
+                    found.setdefault(one, {}).setdefault(kind, []).append(own)
+    return found
 
 
 def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch | AnswerRecords) -> Iterator[_KindRows]:
