@@ -238,7 +238,7 @@ class BucketLag:
         ]
 
     def _commit_rows(self, rows: pa.Table, chosen: Ints) -> pa.Table:
-        sorted_rows = CommitRows(*(column[chosen] for column in self._commits))
+        sorted_rows = self._commits.rows(chosen)
         group, topic, partition = self._named(sorted_rows.reader)
         order = self._order[chosen] - self._known
         others = rows.select(_OTHER_FIELDS).take(pa.array(order))

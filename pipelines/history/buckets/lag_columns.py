@@ -112,14 +112,14 @@ def running_max(first: Flags, values: Ints) -> Ints:
     if not (values[1:] < values[:-1])[~first[1:]].any():
         return values
     # Values with the number of the run in front: one pass over all rows is enough.
-    low, run = values.min(), np.cumsum(first)
+    low, run = values.min(), np.cumsum(first, dtype=np.int64)
     width = int(values.max()) - int(low) + 1
     if width * int(run[-1] + 1) < _WIDEST:
-        run *= width
+        run = run * width
         lifted: Ints = np.maximum.accumulate(values - low + run) - run + low
         return lifted
     distinct, rank = np.unique(values, return_inverse=True)
-    run *= len(distinct)
+    run = run * len(distinct)
     largest: Ints = distinct[np.maximum.accumulate(run + rank) - run]
     return largest
 
@@ -152,6 +152,10 @@ class CommitRows(NamedTuple):
     committed: Ints
     time_ms: Ints
     log_offset: Ints
+
+    def rows(self, which: Ints | slice) -> CommitRows:
+        """Return the rows with these indices, in their order."""
+        return CommitRows._make(column[which] for column in self)
 
 
 class LagRows(NamedTuple):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caughtup.pipelines.history.buckets.lag_columns import Flags, Ints, starts
 
@@ -43,7 +42,7 @@ def sort_rows(keys: Sequence[Ints], log_offset: Ints) -> Sorted:
     return Sorted(order, first)
 
 
-def _ranks(keys: Sequence[Ints]) -> NDArray[np.uint32] | None:
+def _ranks(keys: Sequence[Ints]) -> Ints | None:
     """Return each row's rank among the distinct keys; None if a table of these would be too large."""
     ranks, count = np.zeros(len(keys[0]), np.int64), 1
     for key in keys:
@@ -56,10 +55,10 @@ def _ranks(keys: Sequence[Ints]) -> NDArray[np.uint32] | None:
         rank_of[ranks + 1] = 1
         np.cumsum(rank_of, out=rank_of)
         count, ranks = int(rank_of[-1]), rank_of[ranks]
-    return ranks.astype(np.uint32)
+    return ranks
 
 
-def _by_rank(ranks: NDArray[np.uint32]) -> Ints:
+def _by_rank(ranks: Ints) -> Ints:
     order = np.argsort(ranks.astype(np.uint16), kind="stable")
     upper = (ranks >> _DIGIT).astype(np.uint16)
     if upper.any():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +61,7 @@ _TOPIC_ID = r'"topic_id":\s*"(?P<id>[0-9a-f]{32})"'
 
 
 #: A pack, or in the process that made it the rows themselves.
-Pack = bytes | pa.RecordBatch
+Pack: TypeAlias = bytes | pa.RecordBatch
 
 
 def pack(parts: Sequence[pa.RecordBatch]) -> bytes:

@@ -126,7 +126,9 @@ def _plain_commits(records: OffsetRecords) -> tuple[pa.RecordBatch, Rows]:
     return pa.RecordBatch.from_arrays(columns, schema=COMMIT_COLUMNS), plain
 
 
-def _read_keys(keys: ArrowReader) -> tuple[pa.DictionaryArray, pa.DictionaryArray, Ints]:
+def _read_keys(
+    keys: ArrowReader,
+) -> tuple[pa.DictionaryArray, pa.DictionaryArray, NDArray[np.int32]]:
     """Return each key's group, topic and partition.
 
     The part before the partition is the same in many keys, and read once in all of them.
@@ -140,7 +142,7 @@ def _read_keys(keys: ArrowReader) -> tuple[pa.DictionaryArray, pa.DictionaryArra
     topic = distinct.text(*distinct.span(distinct.int16()))
     distinct.require(distinct.position == distinct.end)
     keys.position = tail
-    partition = keys.int32()
+    partition: NDArray[np.int32] = keys.int32()
     known = distinct.good[of_row] if len(of_row) else keys.good
     keys.require(known & (partition >= 0) & (partition <= NUMBER_MAX))
     return _names(group, of_row), _names(topic, of_row), partition
