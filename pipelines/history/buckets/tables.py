@@ -47,7 +47,7 @@ TURN = "turn"
 #: Files of a batch's group records, which are in no table: only the same batch reads them.
 RECORDS = "records"
 #: The packs of buckets, by kind.
-_Held = dict[int, dict[str, list[Pack]]]
+Held = dict[int, dict[str, list[Pack]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,11 @@ def bucket_parts(
 
 def write_packs(batch: BucketTask, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write the files of rows of PACKED: the function that ``new_files`` maps."""
-    held: _Held = {}
+    held: Held = {}
     for few in packs:
         for row in few.to_pylist():
             held.setdefault(row["bucket"], {}).setdefault(row["kind"], []).append(row["data"])
-    yield from _write_buckets(batch, held)
+    yield from write_buckets(batch, held)
 
 
 def write_ranges(
@@ -138,10 +138,11 @@ def write_ranges(
             held.setdefault(0, {})[PENDING] = [left]
         if batch.rebucket or batch.begins:
             held |= {number: {} for number in range(batch.buckets) if number not in held}
-        yield from _write_buckets(batch, held)
+        yield from write_buckets(batch, held)
 
 
-def _write_buckets(batch: BucketTask, held: _Held) -> Iterator[pa.RecordBatch]:
+def write_buckets(batch: BucketTask, held: Held) -> Iterator[pa.RecordBatch]:
+    """Write the files of buckets, from their packs by kind, which are dropped one bucket at a time."""
     for bucket in sorted(held):
         own = held.pop(bucket)
         own.pop(TURN, None)
