@@ -149,8 +149,8 @@ class _RangeReader:
     def forget(self) -> None:
         """Drop what was asked for."""
         asked, self._asked = self._asked, None
-        if asked is not None:
-            asked.cancel()
+        if asked is not None and not asked.cancel() and not asked.cancelled():
+            asked.exception()  # otherwise asyncio reports one that nobody looked at
 
     def read(self, following: _RangeReader | None = None) -> Iterator[LogRecords]:
         """Yield what counts, answer by answer; before the last one, ``following`` asks."""

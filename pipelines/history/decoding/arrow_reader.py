@@ -19,7 +19,7 @@ class ArrowReader(ColumnReader):
     __slots__ = ("_buffer",)
 
     def __init__(self, buffer: pa.Buffer, begin: Ints, end: Ints, good: Rows) -> None:
-        """``begin`` and ``end``: each row's place in the buffer (int64), in ascending order."""
+        """``begin`` and ``end``: each row's place in the buffer (int64)."""
         self._buffer = buffer
         super().__init__(np.frombuffer(buffer, np.uint8), begin, end, good)
 
@@ -47,12 +47,10 @@ class ArrowReader(ColumnReader):
 
     @classmethod
     def of_pieces(cls, data: bytes, start: Ints, end: Ints) -> Self:
-        """Return a reader of pieces of some bytes, in ascending order; one below 0 is null."""
+        """Return a reader of pieces of some bytes, in any order; one that starts below 0 is null."""
         good: Rows = start >= 0
         if not good.all():
-            # A null one is empty, after the piece before it.
-            end = np.maximum.accumulate(np.maximum(end, 0))
-            start = np.where(good, start, end)
+            start, end = np.where(good, start, 0), np.where(good, end, 0)
         return cls(pa.py_buffer(data), start, end, good)
 
     def select(self, rows: Ints) -> Self:
@@ -89,7 +87,7 @@ class ArrowReader(ColumnReader):
         np.cumsum(end - start, out=bounds[1:])
         filled = np.flatnonzero(end > start)
         if filled.size < len(start):
-            # Only what isn't empty is copied, which of metadata is little.
+            # Only what isn't empty is copied, which of metadata is little; null rows are empty.
             start, end = start[filled], end[filled]
         _, _, data = self._taken(start, end).buffers()
         every = pa.py_buffer(b"") if data is None else data
@@ -98,13 +96,13 @@ class ArrowReader(ColumnReader):
         )
 
     def _taken(self, start: Ints, end: Ints) -> pa.LargeBinaryArray:
-        # The bytes as an array of twice as many pieces: the wanted ones, and those between them.
-        # Taking every other piece is then one operation of Arrow's.
+        # The bytes as an array of twice as many pieces: the wanted ones, and those between them, which
+        # nothing looks at. Taking every other piece is then one operation of Arrow's. It wants the
+        # first bound not to be after the last one, though batches that were unpacked stand behind.
         rows = len(start)
-        cuts = np.empty(2 * rows + 1, np.int64)
-        cuts[:-1:2], cuts[1::2] = start, end
-        cuts[-1] = cuts[-2] if rows else 0
+        cuts = np.empty(2 * rows + 2, np.int64)
+        cuts[0], cuts[1:-1:2], cuts[2:-1:2], cuts[-1] = 0, start, end, self._buffer.size
         pieces = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), 2 * rows, [None, pa.py_buffer(cuts), self._buffer]
+            pa.large_binary(), 2 * rows + 1, [None, pa.py_buffer(cuts), self._buffer]
         )
-        return pieces.take(pa.array(np.arange(0, 2 * rows, 2)))
+        return pieces.take(pa.array(np.arange(1, 2 * rows + 1, 2)))

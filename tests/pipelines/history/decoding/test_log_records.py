@@ -28,11 +28,16 @@ from tests.support.pipelines.commit_batches import (
 )
 from tests.support.record_batches import LoggedRecord, record_batch
 
+_GZIP = 1
+
 
 def answer(records: list[KafkaRecord]) -> AnswerRecords:
-    """Return records as a broker sends them, two in a batch, after other bytes."""
+    """Return records as a broker sends them: two in a batch, every other one compressed."""
     logged = [LoggedRecord(r.offset, r.key, r.value, r.timestamp_ms) for r in records]
-    batches = [record_batch(logged[at : at + 2]) for at in range(0, len(logged), 2)]
+    batches = [
+        record_batch(logged[at : at + 2], compression=_GZIP if at % 4 else 0)
+        for at in range(0, len(logged), 2)
+    ]
     data = b"head" + b"".join(batches)
     section = Section(4, len(data), 0, PendingCommits())
     found = decode_log(data, section, plain_batch, 1 << 62)
