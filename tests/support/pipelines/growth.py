@@ -197,11 +197,25 @@ def _read_part(events: Path, since: float) -> float:
 @click.option("--executors", type=int, multiple=True, default=(1, 2, 4))
 @click.option("--groups", type=int, default=500)
 @click.option("--partitions", type=int, default=100)
+@click.option(
+    "--shares",
+    type=(float, float, float, float),
+    help="Measured before: read, fold (CPU s a million), the driver's and of that the commit (a batch).",
+)
 @click.option("--measure", "given", hidden=True)
 def main(
-    records: int, executors: tuple[int, ...], groups: int, partitions: int, given: str | None
+    records: int,
+    executors: tuple[int, ...],
+    groups: int,
+    partitions: int,
+    shares: tuple[float, float, float, float] | None,
+    given: str | None,
 ) -> None:
     """Print what was measured, and what is computed from it."""
+    if shares is not None:
+        read, fold, driver, commit = shares
+        _print_growth(Shares(1, read, fold, 1.0, driver, commit, 1, 0.0), groups)
+        return
     if given is not None:
         servers, directory, count, commits = json.loads(given)
         click.echo(json.dumps(measure(servers, Path(directory), count, commits)))
@@ -224,11 +238,15 @@ def main(
                 f"{one.executors:>9}  {one.read:4.2f}  {one.fold:4.2f}  {one.largest:25.2f}"
                 f"  {one.driver:14.1f}  {one.wall:14.2f}"
             )
+    _print_growth(found[-1], groups)
+
+
+def _print_growth(shares: Shares, groups: int) -> None:
     names = group_names(groups)
     click.echo("executors  buckets  read s  fold s  driver s  records/s  of the first's")
-    first = grown(found[-1], names, OFFSETS_PARTITIONS, 1).rate
+    first = grown(shares, names, OFFSETS_PARTITIONS, 1).rate
     for count in _COUNTS:
-        one = grown(found[-1], names, OFFSETS_PARTITIONS, count)
+        one = grown(shares, names, OFFSETS_PARTITIONS, count)
         click.echo(
             f"{count:>9}  {one.buckets:>7}  {one.read:>6.2f}  {one.fold:>6.2f}  {one.driver:>8.2f}"
             f"  {one.rate:>9,.0f}  {one.rate / first:>14.1f}"
