@@ -89,7 +89,8 @@ def history(
     """Measure how many commits a second the history takes, from a log to its tables.
 
     Writes generated offset commits and each partition's log end to an embedded broker. First Spark
-    reads the commits with its Kafka source and discards them; then the history job reads both from
+    reads the commits with its Kafka source and discards them, once in a query and once in a stream;
+    then the history job reads both from
     a new checkpoint, and writes every commit to two tables, commits and lag. Both jobs have run
     for a while before, so that Java has compiled them; the figures include the machine's load just
     before.
@@ -121,11 +122,22 @@ def history_table(figures: Sequence[Figures]) -> Table:
     """Return the figures as a table."""
     table = Table(
         title="The history job, and Spark reading the same records to nowhere",
-        caption="Generated commits, and looks at log ends. CPU: seconds for a million records. MB: resident at most, of "
+        caption="Generated commits, and looks at log ends. Raw: read once by Spark; ratio: to that, and to a stream "
+        "into a noop sink. CPU: seconds for a million records. MB: resident at most, of "
         "the JVM and of Python's workers. Load: runnable processes just before.",
     )
     table.add_column("log")
-    for name in ("records", "threads", "a second", "raw", "ratio", "CPU", "JVM MB", "Python MB"):
+    for name in (
+        "records",
+        "threads",
+        "a second",
+        "raw",
+        "ratio",
+        "of a stream",
+        "CPU",
+        "JVM MB",
+        "Python MB",
+    ):
         table.add_column(name, justify="right")
     table.add_column("load", justify="right")
     for one in figures:
@@ -137,6 +149,7 @@ def history_table(figures: Sequence[Figures]) -> Table:
             f"{one['records_per_second']:,.0f}",
             f"{one['raw_records_per_second']:,.0f}",
             f"{one['ratio']:.2f}",
+            f"{one['stream_ratio']:.2f}",
             f"{one['cpu_seconds_per_million']:,.1f}",
             f"{one['peak_bytes'].get('java', 0) / _MEGABYTE:,.0f}",
             f"{python / _MEGABYTE:,.0f}",
@@ -221,6 +234,9 @@ def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> Figures:
         raw_cpu, began = cpu_seconds(broker), time.perf_counter()
         raw.write.format("noop").mode("overwrite").save()
         raw_seconds, raw_cpu = time.perf_counter() - began, cpu_seconds(broker) - raw_cpu
+        began = time.perf_counter()
+        _stream_to_nowhere(spark, stage.cluster.bootstrap_servers, directory / "stream")
+        stream_seconds = time.perf_counter() - began
         with PeakMemory(broker) as memory:
             cpu, began = cpu_seconds(broker), time.perf_counter()
             write_history(spark, options, lambda: False)
@@ -239,6 +255,8 @@ def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> Figures:
         "records_per_second": records / seconds,
         "raw_records_per_second": records / raw_seconds,
         "ratio": raw_seconds / seconds,
+        "stream_records_per_second": records / stream_seconds,
+        "stream_ratio": stream_seconds / seconds,
         "cpu_seconds_per_million": cpu / records * 1e6,
         "raw_cpu_seconds_per_million": raw_cpu / records * 1e6,
         "peak_bytes": memory.peaks,
@@ -247,6 +265,18 @@ def _measure(stage: DemoStage, threads: int, written: RecordCounts) -> Figures:
         "bytes": sum(path.stat().st_size for path in files),
         "load": load,
     }
+
+
+def _stream_to_nowhere(spark: SparkSession, servers: str, checkpoint: Path) -> None:
+    """Read the log as the history's source would, in batches of as many records, and discard it."""
+    from caughtup.pipelines.schema import RECORDS_PER_BATCH
+    from caughtup.pipelines.spark.kafka_options import source_options
+    from caughtup.pipelines.spark.sources import record_stream
+
+    source = source_options(servers, {})
+    records = record_stream(spark, [CONSUMER_OFFSETS], source, RECORDS_PER_BATCH, committed=False)
+    writer = records.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def _raw(spark: SparkSession, servers: str) -> DataFrame:

@@ -35,6 +35,7 @@ GROUP_BUCKET = "group_bucket"
 TOPIC_BUCKET = "topic_bucket"
 #: The Arrow type of Spark's timestamps.
 TIMESTAMP = pa.timestamp("us", "UTC")
+_US_A_MS = 1_000
 
 
 def timestamps(times_ms: pa.Array) -> pa.Array:
@@ -43,9 +44,11 @@ def timestamps(times_ms: pa.Array) -> pa.Array:
     Brokers write -1 for no time, and an expiry after an absurd retention overflows Spark's
     timestamps.
     """
-    known = pc.and_(pc.greater_equal(times_ms, 0), pc.less_equal(times_ms, LATEST_MS))
-    times = pc.if_else(known, times_ms, pa.scalar(None, pa.int64()))
-    return times.cast(pa.timestamp("ms", "UTC")).cast(TIMESTAMP)
+    bounds = pc.min_max(times_ms).as_py()
+    if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] <= LATEST_MS:
+        known = pc.and_(pc.greater_equal(times_ms, 0), pc.less_equal(times_ms, LATEST_MS))
+        times_ms = pc.if_else(known, times_ms, pa.scalar(None, pa.int64()))
+    return pc.multiply(times_ms, _US_A_MS).cast(TIMESTAMP)
 
 
 def empty(spark: SparkSession, schema: StructType) -> DataFrame:

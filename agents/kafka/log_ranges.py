@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,19 +85,33 @@ class LogRangeReader:
         """Yield the records of each range that count, by 8 MB of the log."""
         loop = asyncio.new_event_loop()
         protocol = ClusterProtocol(aiokafka_config(self._settings), _TIMEOUT_SECONDS)
+        readers = [_RangeReader(loop, protocol, one, pending) for one, pending in ranges]
+        readers = [one for one in readers if not one.is_done]
         try:
-            loop.run_until_complete(protocol.brokers())
-            for one, pending in ranges:
-                for found in _RangeReader(loop, protocol, one, pending).read():
-                    yield one.partition, found
+            loop.run_until_complete(_find_leaders(protocol, readers))
+            for reader, following in zip_longest(readers, readers[1:]):
+                for found in reader.read(following):
+                    yield reader.partition, found
         finally:
+            for reader in readers:
+                reader.forget()
             protocol.connections.close()
             loop.run_until_complete(asyncio.sleep(0))
             loop.close()
 
 
+async def _find_leaders(protocol: ClusterProtocol, readers: Sequence[_RangeReader]) -> None:
+    """Find the leaders of all ranges at once; where that fails, each range asks again."""
+    await protocol.brokers()
+    with suppress(KafkaError):
+        found = await protocol.describe_partitions([one.partition for one in readers])
+        for one in readers:
+            described = found.partitions.get(one.partition)
+            one.leader = None if described is None else described.leader
+
+
 class _RangeReader:
-    """Reads one range."""
+    """Reads one range. ``leader``: the broker to ask; None to find it again."""
 
     def __init__(
         self,
@@ -110,10 +126,34 @@ class _RangeReader:
         self._pending = pending
         self._position = wanted.start
         self._until = wanted.until
-        self._leader: int | None = None
+        self.leader: int | None = None
+        #: The answer that is asked for already.
+        self._asked: asyncio.Task[bytes] | None = None
 
-    def read(self) -> Iterator[LogRecords]:
-        """Yield what counts, answer by answer."""
+    @property
+    def partition(self) -> TopicPartition:
+        """The range's partition."""
+        return self._range.partition
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of the range is read."""
+        return self._position >= self._until
+
+    def ask(self) -> None:
+        """Ask for the next records now, so that the broker works while earlier ones are decoded."""
+        if self._asked is None:
+            self._asked = self._loop.create_task(self._answer())
+            self._run(asyncio.sleep(0))  # the request is sent at the task's first step
+
+    def forget(self) -> None:
+        """Drop what was asked for."""
+        asked, self._asked = self._asked, None
+        if asked is not None and not asked.cancel() and not asked.cancelled():
+            asked.exception()  # otherwise asyncio reports one that nobody looked at
+
+    def read(self, following: _RangeReader | None = None) -> Iterator[LogRecords]:
+        """Yield what counts, answer by answer; before the last one, ``following`` asks."""
         since = time.monotonic()
         while self._position < self._until:
             before, waited = self._position, time.monotonic() - since
@@ -123,7 +163,8 @@ class _RangeReader:
             except TopicAuthorizationFailedError:
                 raise
             except (KafkaError, DecodeError, OSError, TimeoutError) as error:
-                self._leader = None
+                self.leader = None
+                self.forget()
                 if isinstance(error, UnknownTopicOrPartitionError) and waited > _GONE_SECONDS:
                     return
                 if waited > _PATIENCE_SECONDS:
@@ -133,6 +174,8 @@ class _RangeReader:
                 continue
             if found is not None:
                 self._position = found.position
+                if (next_one := following if self.is_done else self) is not None:
+                    next_one.ask()
                 yield found
             if self._pending.dropped > dropped:
                 log.warning(
@@ -149,7 +192,7 @@ class _RangeReader:
                 )
                 return
             else:  # a new leader may not know yet how far the log is committed
-                self._leader = None
+                self.leader = None
                 time.sleep(_PAUSE_SECONDS)
 
     def _run(self, ask: Coroutine[Any, Any, T]) -> T:
@@ -157,9 +200,25 @@ class _RangeReader:
 
     async def _fetch(self) -> LogRecords | None:
         """Return the next records; None if they are deleted, and the log starts later."""
+        asked, self._asked = self._asked, None
+        data = await (self._answer() if asked is None else asked)
+        fetched = decode_fetch(data).get(self._range.partition.partition)
+        if fetched is None:
+            raise DecodeError("bad_answer", "an answer without the partition")
+        if fetched.error_code == OffsetOutOfRangeError.errno:
+            assert self.leader is not None
+            wanted = [self._range.partition]
+            starts = await self._protocol.list_offsets(self.leader, wanted, requests.EARLIEST)
+            self._position = max(self._position, *starts.values())
+            return None
+        raise_for(fetched.error_code)
+        section = Section(fetched.start, fetched.end, self._position, self._pending)
+        return _decoded(data, section, self._until)
+
+    async def _answer(self) -> bytes:
         topic, number = self._range.partition
-        if self._leader is None:
-            self._leader = await self._find_leader()
+        if self.leader is None:
+            self.leader = await self._find_leader()
         call = requests.fetch_call(
             topic,
             {number: self._position},
@@ -167,19 +226,7 @@ class _RangeReader:
             most_bytes=_BYTES,
             partition_bytes=_BYTES,
         )
-        connections = self._protocol.connections
-        data = await connections.ask(self._leader, call, purpose=Purpose.FETCH)
-        fetched = decode_fetch(data).get(number)
-        if fetched is None:
-            raise DecodeError("bad_answer", "an answer without the partition")
-        if fetched.error_code == OffsetOutOfRangeError.errno:
-            wanted = [self._range.partition]
-            starts = await self._protocol.list_offsets(self._leader, wanted, requests.EARLIEST)
-            self._position = max(self._position, *starts.values())
-            return None
-        raise_for(fetched.error_code)
-        section = Section(fetched.start, fetched.end, self._position, self._pending)
-        return _decoded(data, section, self._until)
+        return await self._protocol.connections.ask(self.leader, call, purpose=Purpose.FETCH)
 
     async def _find_leader(self) -> int:
         described = await self._protocol.describe_partitions([self._range.partition])

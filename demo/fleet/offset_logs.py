@@ -129,12 +129,17 @@ def write_log(
     return written
 
 
+def group_names(count: int) -> list[str]:
+    """Return the names of the groups of a generated log."""
+    return [f"team-{number % 97}.consumer-group-{number:06d}" for number in range(count)]
+
+
 def records(
     kind: str, shape: Shape, offsets_partitions: int, now_ms: int
 ) -> Iterator[RawRecord | GroupOffset]:
     """Yield the records of a log in the order of writing, groups' metadata first."""
     drawn = random.Random(f"{kind} {shape}")
-    groups = [f"team-{number % 97}.consumer-group-{number:06d}" for number in range(shape.groups)]
+    groups = group_names(shape.groups)
     topics = [f"domain.orders-{number % shape.topics:05d}" for number in range(shape.groups)]
     homes = [coordinator_partition(group, offsets_partitions) for group in groups]
     heads = [commit_key_prefix(group, topic) for group, topic in zip(groups, topics, strict=True)]

@@ -79,12 +79,18 @@ def write_file(
 def _write(
     place: Store, path: str, rows: pa.Table, texts: Sequence[str], metadata: list[pq.FileMetaData]
 ) -> int:
+    dictionaries = [*texts, *(f.name for f in rows.schema if pa.types.is_dictionary(f.type))]
+    # Sorted rows have numbers and times that differ little from one to the next: as differences
+    # they take a fraction of the bytes, and the compression of the time.
+    numbers = {f.name: "DELTA_BINARY_PACKED" for f in rows.schema if _is_number(f.type)}
     with place.filesystem().open_output_stream(path, buffer_size=_BUFFER) as stream:
         pq.write_table(
             rows,
             stream,
             compression="zstd",
-            use_dictionary=list(texts),
+            use_dictionary=dictionaries,
+            column_encoding=numbers,
+            write_statistics=[name for name in rows.column_names if name in _SKIPPED_BY],
             # Rows are sorted by group: a query for one group skips the pages of others.
             write_page_index=True,
             # Without it readers get plain columns instead of Arrow's dictionaries.
@@ -93,6 +99,10 @@ def _write(
         )
         written: int = stream.tell()
         return written
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_timestamp(kind))
 
 
 def statistics(metadata: pq.FileMetaData) -> str:

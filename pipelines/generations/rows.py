@@ -87,13 +87,16 @@ def generation_rows(
                 yield row
 
 
-def source_topics(record: MetadataRecord) -> tuple[str, ...]:
-    """Return the source topics of a Streams group's generation, sorted; empty for other groups."""
+def source_topics(record: MetadataRecord) -> tuple[str, ...] | None:
+    """Return the source topics of a Streams group's generation, sorted.
+
+    Empty for a record that cannot be read, which makes a row as well; None for other groups.
+    """
     try:
         found = _read(record, _group(record.key), None)
     except CaughtupError:
         return ()
-    return tuple(sorted(found.source_topics)) if found else ()
+    return tuple(sorted(found.source_topics)) if found else None
 
 
 def end_offset_table(events: Iterable[EndOffsetEvent]) -> EndOffsetTable:

@@ -39,10 +39,10 @@ from caughtup.pipelines.history.buckets.tables import (
     TURN,
     BucketTask,
     new_files,
+    new_files_at_once,
 )
 from caughtup.pipelines.history.decoding.batches import (
     PACKED,
-    RECORD_COLUMNS,
     by_bucket,
     pack,
     packed,
@@ -51,9 +51,12 @@ from caughtup.pipelines.history.decoding.batches import (
 from caughtup.pipelines.history.decoding.log_ranges import (
     PENDING,
     PENDING_COMMITS,
+    RangeTasks,
     ReadRanges,
+    range_tasks,
     read_ranges,
 )
+from caughtup.pipelines.history.decoding.log_records import RECORD_COLUMNS
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_table
 from caughtup.pipelines.history.generations import (
     GROUP_RECORDS,
@@ -126,13 +129,18 @@ class HistoryBatches:
         begins = self.begins()
         task = BucketTask(self.tables.root, batch, self.buckets, tuple(known), rebucket, begins)
         rows = self.spark.sparkContext.accumulator(0)
-        packs = [self._packed(records, ranges, lost, rows), *self._lost(lost)]
-        if before is not None:
-            packs.append(before)
-        if rebucket or begins:
-            turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
-            packs.append(self.spark.createDataFrame(turns, PACKED))
-        written = new_files(self._by_bucket_task(reduce(DataFrame.union, packs)), task).collect()
+        tasks = None if self.read is None else self._tasks(self.read, ranges, lost, rows)
+        if tasks is not None and len(tasks.tasks) == 1 and not lost and before is None:
+            files = new_files_at_once(self.spark, tasks, task)
+        else:
+            packs = [self._packed(records, tasks), *self._lost(lost)]
+            if before is not None:
+                packs.append(before)
+            if rebucket or begins:
+                turns = [(TURN, number, bytearray()) for number in range(self.buckets)]
+                packs.append(self.spark.createDataFrame(turns, PACKED))
+            files = new_files(self._by_bucket_task(reduce(DataFrame.union, packs)), task)
+        written = files.collect()
         new = by_table(NewFile(*row) for row in written)
         read, left = _separated(new.pop(STATE, []))
         self.tables.add(batch, new)
@@ -149,17 +157,19 @@ class HistoryBatches:
         """Return whether there is no state of groups' generations yet, as after an earlier release."""
         return not self.tables.state.paths(MEMORIES)
 
-    def _packed(
+    def _packed(self, records: DataFrame, tasks: RangeTasks | None) -> DataFrame:
+        if tasks is not None:
+            return read_ranges(self.spark, tasks)
+        # Small partitions are combined: each one starts a Python worker.
+        return packed(records.coalesce(self._most_tasks()), self.kinds, self.buckets)
+
+    def _tasks(
         self,
-        records: DataFrame,
+        read: ReadRanges,
         ranges: Sequence[LogRange],
         lost: Sequence[LostRange],
         rows: Accumulator[int],
-    ) -> DataFrame:
-        # Small partitions are combined: each one starts a Python worker.
-        most = _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism
-        if self.read is None:
-            return packed(records.coalesce(most), self.kinds, self.buckets)
+    ) -> RangeTasks:
         state = self.tables.state
         pending: dict[TopicPartition, bytes] = {}
         if paths := state.paths(PENDING):
@@ -172,9 +182,14 @@ class HistoryBatches:
                 for row in known.to_pylist()
                 if (partition := _partition_of(row)) not in gone
             }
-        return read_ranges(
-            self.spark, self.read, ranges, pending, most, self.kinds, self.buckets, rows
+        return range_tasks(
+            read, ranges, pending, self._most_tasks(), self.kinds, self.buckets, rows
         )
+
+    def _most_tasks(self) -> int:
+        cores = self.spark.sparkContext.defaultParallelism
+        # With one core, one task does everything: no rows pass through Spark.
+        return 1 if cores == 1 else _TASKS_A_CORE * cores
 
     def _lost(self, lost: Sequence[LostRange]) -> list[DataFrame]:
         """Return packs of quarantine rows for the ranges of logs that were lost."""

@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way to import it)
-from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType
+from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType
 
 from caughtup.models.decisions.inputs.gathering import CLOCK_ALLOWANCE_MS
 from caughtup.models.parameters import ApplicationParameters
@@ -32,6 +32,8 @@ GROUP_RECORDS = columns(
     value=BinaryType(),
     told=BooleanType(),
 )
+#: The source topics of groups' records, null without any, and the records' times.
+_CONCERNED = columns(topic=StringType(), timestamp_ms=LongType())
 #: Reads the table of end offsets: the rows of some days that match an expression.
 EndOffsets = Callable[[list[str], pc.Expression], DataFrame]
 #: A record can be decided once there are samples that are newer by this: a listing takes a while.
@@ -83,26 +85,30 @@ class GenerationStream:
         both = records.unionByName(remembered).withColumn(
             "ready", F.col("told") | (F.max("timestamp_ms").over(log) <= until_ms)
         )
-        due = both.where("ready AND NOT told")
-        (found,) = due.agg(F.count("*"), F.min("timestamp_ms"), F.max("timestamp_ms")).collect()
-        count, oldest_ms, latest_ms = found
+        due = both.where("ready AND NOT told").select(*MetadataRecord._fields)
+        times = (F.min("timestamp_ms").alias("oldest"), F.max("timestamp_ms").alias("latest"))
+        found = due.mapInArrow(_concerned, _CONCERNED).groupBy("topic").agg(*times).collect()
         rows = None
-        if count:
-            packs = self._packs(due, last, end_offsets, oldest_ms, latest_ms)
+        if found:
+            packs = self._packs(
+                {row["topic"] for row in found} - {None},
+                last,
+                end_offsets,
+                min(row["oldest"] for row in found),
+                max(row["latest"] for row in found),
+            )
             rows = group_generations(self.spark, both.where("ready"), packs, self.parameters)
         return DecidedGenerations(rows, _remembered(both))
 
     def _packs(
         self,
-        due: DataFrame,
+        topics: set[str],
         last: DataFrame,
         end_offsets: EndOffsets,
         oldest_ms: int,
         latest_ms: int,
     ) -> list[bytes]:
         """Pack the samples that may bound leaders' end offsets: of source topics and changelogs."""
-        named = due.select(*MetadataRecord._fields).mapInArrow(_source_topics, "topic string")
-        topics = {row["topic"] for row in named.distinct().collect()}
         for given in self.parameters.values():
             topics.update(name for names in (given.changelogs or {}).values() for name in names)
         concerned = F.col("topic").isin(*sorted(topics)) | F.col("topic").endswith("-changelog")
@@ -130,11 +136,22 @@ def _remembered(records: DataFrame) -> DataFrame:
     )
 
 
-def _source_topics(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+def _concerned(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the records that make rows of the table, by source topic; nothing of other groups'."""
     for batch in batches:
-        records = map(MetadataRecord._make, zip(*(c.to_pylist() for c in batch), strict=True))
-        names = sorted({name for record in records for name in source_topics(record)})
-        yield pyarrow.RecordBatch.from_pydict({"topic": pyarrow.array(names, pyarrow.string())})
+        rows = [
+            (topic, record.timestamp_ms)
+            for record in map(
+                MetadataRecord._make, zip(*(c.to_pylist() for c in batch), strict=True)
+            )
+            if (topics := source_topics(record)) is not None
+            for topic in topics or (None,)
+        ]
+        topic, time = zip(*rows, strict=True) if rows else ((), ())
+        yield pyarrow.RecordBatch.from_arrays(
+            [pyarrow.array(topic, pyarrow.string()), pyarrow.array(time, pyarrow.int64())],
+            names=_CONCERNED.names,
+        )
 
 
 def _moment(time_ms: int) -> pyarrow.Scalar:

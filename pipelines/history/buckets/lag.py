@@ -27,11 +27,11 @@ from caughtup.pipelines.history.buckets.lag_columns import (
     last_commits,
     last_end_offsets,
     of_partition,
-    starts,
     topic_and_partition,
     valid_end_offsets,
 )
-from caughtup.pipelines.history.buckets.parts import TablePart, table_parts
+from caughtup.pipelines.history.buckets.order import sort_rows
+from caughtup.pipelines.history.buckets.parts import TablePart, parts_by_day
 from caughtup.pipelines.history.decoding.batches import buckets_of
 from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import COMMITS, LAG, columns, timestamps
@@ -58,6 +58,10 @@ STATE = "_state"
 #: The most pairs of a place in a log and a partition that are searched for in one step.
 _PAIRS = 1 << 20
 _COMMIT_FIELDS = ("partition", "present", "committed", "commit_time_ms", "log_offset")
+_OTHER_FIELDS = [
+    *("leader_epoch", "metadata", "expire_time_ms", "topic_id"),
+    *("log_partition", "record_time_ms"),
+]
 _SAMPLE_FIELDS = (
     *("partition", "present", "start_offset", "last_stable_offset", "end_offset"),
     *("readable_end_offset", "as_of_ms", "log_offset"),
@@ -117,11 +121,9 @@ class BucketLag:
 
     def _sort(self, columns: Sequence[NDArray[np.int64]], group: Ints, topic: Ints) -> None:
         partition, present, committed, time_ms, log_offset = columns
-        place = of_partition(topic, partition)
-        self._order = order = np.lexsort((log_offset, place, group))
-        group, place = group[order], place[order]
-        first = starts(group) | starts(place)
-        self._group_of, self._place_of = group[first], place[first]
+        order, first = sort_rows((group, topic, partition), log_offset)
+        self._order, place = order, of_partition(topic, partition)[order]
+        self._group_of, self._place_of = group[order[first]], place[first]
         self._commits = CommitRows(
             np.cumsum(first) - 1,
             place,
@@ -134,12 +136,16 @@ class BucketLag:
     def tables(self, bucket: int) -> Iterator[TablePart]:
         """Yield the rows of the tables of commits and lag."""
         if self._rows is not None:
-            own = self._order[self._order >= self._known] - self._known
-            yield from table_parts(COMMITS, bucket, _commit_rows(self._rows.take(pa.array(own))))
+            rows, own = self._rows, np.flatnonzero(self._order >= self._known)
+            times = self._commits.time_ms[own]
+            yield from parts_by_day(
+                COMMITS, bucket, times, lambda chosen: self._commit_rows(rows, own[chosen])
+            )
         if self._rows is not None or self._has_samples:
-            rows = lag_columns(self._commits, self._end_offsets)
-            if len(rows.reader):
-                yield from table_parts(LAG, bucket, self._lag_rows(rows))
+            lag = lag_columns(self._commits, self._end_offsets)
+            yield from parts_by_day(
+                LAG, bucket, lag.as_of_ms, lambda chosen: self._lag_rows(lag.rows(chosen))
+            )
 
     def remembered(self, bucket: int, buckets: int, *, rebucket: bool) -> Iterator[TablePart]:
         """Yield the changed state of this bucket's groups and topics, for the next batch.
@@ -231,6 +237,29 @@ class BucketLag:
             samples.as_of_ms,
         ]
 
+    def _commit_rows(self, rows: pa.Table, chosen: Ints) -> pa.Table:
+        sorted_rows = self._commits.rows(chosen)
+        group, topic, partition = self._named(sorted_rows.reader)
+        order = self._order[chosen] - self._known
+        others = rows.select(_OTHER_FIELDS).take(pa.array(order))
+        return pa.table(
+            {
+                "commit_timestamp": timestamps(pa.array(sorted_rows.time_ms)),
+                "group": group,
+                "topic": topic,
+                "partition": partition,
+                "present": sorted_rows.present,
+                "committed": pa.array(sorted_rows.committed, mask=~sorted_rows.present),
+                "leader_epoch": others.column("leader_epoch"),
+                "metadata": others.column("metadata"),
+                "expire_timestamp": timestamps(others.column("expire_time_ms")),
+                "topic_id": others.column("topic_id"),
+                "record_timestamp": timestamps(others.column("record_time_ms")),
+                "log_partition": others.column("log_partition"),
+                "log_offset": sorted_rows.log_offset,
+            }
+        )
+
     def _lag_rows(self, rows: LagRows) -> pa.Table:
         commits, samples = self._commits, self._end_offsets.samples
         group, topic, partition = self._named(rows.reader)
@@ -296,16 +325,6 @@ def _valid_end_offsets(columns: Sequence[Ints], topic: Ints) -> ValidEndOffsets:
     return valid_end_offsets(
         EndOffsetSamples(of_partition(topic, partition), present.astype(np.bool_), *rest)
     )
-
-
-def _commit_rows(rows: pa.Table) -> pa.Table:
-    for name, ms in (
-        ("commit_timestamp", "commit_time_ms"),
-        ("expire_timestamp", "expire_time_ms"),
-        ("record_timestamp", "record_time_ms"),
-    ):
-        rows = rows.append_column(name, timestamps(rows.column(ms)))
-    return rows
 
 
 def _state(

@@ -111,9 +111,15 @@ def running_max(first: Flags, values: Ints) -> Ints:
     """Return the running maximum of values, restarted at each ``first``."""
     if not (values[1:] < values[:-1])[~first[1:]].any():
         return values
-    # Ranks with the number of the run in front: one pass over all rows is enough.
+    # Values with the number of the run in front: one pass over all rows is enough.
+    low, run = values.min(), np.cumsum(first, dtype=np.int64)
+    width = int(values.max()) - int(low) + 1
+    if width * int(run[-1] + 1) < _WIDEST:
+        run = run * width
+        lifted: Ints = np.maximum.accumulate(values - low + run) - run + low
+        return lifted
     distinct, rank = np.unique(values, return_inverse=True)
-    run = np.cumsum(first) * len(distinct)
+    run = run * len(distinct)
     largest: Ints = distinct[np.maximum.accumulate(run + rank) - run]
     return largest
 
@@ -147,6 +153,10 @@ class CommitRows(NamedTuple):
     time_ms: Ints
     log_offset: Ints
 
+    def rows(self, which: Ints | slice) -> CommitRows:
+        """Return the rows with these indices, in their order."""
+        return CommitRows._make(column[which] for column in self)
+
 
 class LagRows(NamedTuple):
     """Rows of lag: arrays of one length, sorted by reader and in the order of events.
@@ -162,6 +172,10 @@ class LagRows(NamedTuple):
     as_of_ms: Ints
     lag: Ints
     lag_committed_view: Ints
+
+    def rows(self, which: Ints | slice) -> LagRows:
+        """Return the rows with these indices, in their order."""
+        return LagRows._make(column[which] for column in self)
 
 
 def lag_columns(commits: CommitRows, end_offsets: ValidEndOffsets) -> LagRows:
@@ -234,7 +248,9 @@ def last_before(keys: Ints, times: Ints, wanted: Ints, until: Ints, *, side: _Si
         return np.full(len(wanted), -1)
     first = starts(keys)
     known, number = keys[first], np.cumsum(first) - 1
-    nearest = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    # Wanted keys come in runs, each of which is searched for once.
+    run = starts(wanted)
+    nearest = np.minimum(np.searchsorted(known, wanted[run]), len(known) - 1)[np.cumsum(run) - 1]
     times, until, width = _narrow(times, until, len(known))
     # Combine key and time into one sorted number.
     last = np.searchsorted(number * width + times, nearest * width + until, side) - 1

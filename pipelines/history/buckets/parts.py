@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql.types import StringType
 
-from caughtup.pipelines.schema import BUCKETS
+from caughtup.pipelines.schema import BUCKETS, LATEST_MS
 from caughtup.pipelines.tables import Table
 
-_DAY_US = 86_400_000_000
+_US_A_MS = 1_000
+_DAY_MS = 86_400_000
 
 
 class TablePart(NamedTuple):
@@ -28,20 +29,37 @@ class TablePart(NamedTuple):
 
 def table_parts(table: Table, bucket: int, rows: pa.Table) -> Iterator[TablePart]:
     """Yield a bucket's rows by day, with the table's columns and in the given order."""
+    # A row without a time goes into the folder of 1970-01-01.
+    times = pc.fill_null(rows.column(table.time).cast(pa.int64()), 0).to_numpy()
     rows = rows.select(table.columns.names)
-    days = _days(rows.column(table.time))
-    for day in np.unique(days):
-        of_day = rows if (days == day).all() else rows.filter(pa.array(days == day))
+    yield from parts_by_day(
+        table,
+        bucket,
+        times // _US_A_MS,
+        lambda chosen: rows if isinstance(chosen, slice) else rows.take(pa.array(chosen)),
+    )
+
+
+def parts_by_day(
+    table: Table,
+    bucket: int,
+    times_ms: NDArray[np.int64],
+    rows_of: Callable[[NDArray[np.int64] | slice], pa.Table],
+) -> Iterator[TablePart]:
+    """Yield a bucket's rows by day (UTC), which ``rows_of`` returns for some of the times.
+
+    ``times_ms``: of each row, ms since 1970; other times than the table can have count as 0.
+    ``rows_of`` is called with the indices of a day's times, or with a slice of all of them.
+    """
+    days = np.where((times_ms >= 0) & (times_ms <= LATEST_MS), times_ms // _DAY_MS, 0)
+    if not len(days):
+        return
+    whole = days.min() == days.max()
+    for day in days[:1] if whole else np.unique(days):
+        rows = rows_of(slice(None) if whole else np.flatnonzero(days == day))
         date = np.datetime64(int(day), "D")
         folder = f"date={date}/{table.bucket}={bucket % BUCKETS}"
-        yield TablePart(table.name, folder, of_day, _texts(table))
-
-
-def _days(times: pa.ChunkedArray) -> NDArray[np.int64]:
-    # A row without a time goes into the folder of 1970-01-01.
-    known = pc.fill_null(times.cast(pa.int64()), 0)
-    days: NDArray[np.int64] = known.to_numpy() // _DAY_US
-    return days
+        yield TablePart(table.name, folder, rows, _texts(table))
 
 
 def _texts(table: Table) -> tuple[str, ...]:

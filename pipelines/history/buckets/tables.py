@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from caughtup.pipelines.delta.files import NEW_FILES, file_rows, partition_of, write_file
 from caughtup.pipelines.delta.store import Store
@@ -21,10 +21,17 @@ from caughtup.pipelines.history.decoding.batches import (
     OF_GROUPS_BEFORE,
     SAMPLES,
     TOPIC_IDS,
+    Pack,
     buckets_of,
+    rows_by_bucket,
     unpack,
 )
-from caughtup.pipelines.history.decoding.log_ranges import PENDING
+from caughtup.pipelines.history.decoding.log_ranges import (
+    PENDING,
+    RangeTasks,
+    left_pending,
+    ranges_of_task,
+)
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.tables import QUARANTINE, timestamps
@@ -39,6 +46,8 @@ KNOWN_COMMITS, KNOWN_ENDS, KNOWN_MEMORIES, KNOWN_TOPICS = (f"{_KNOWN}{kind}" for
 TURN = "turn"
 #: Files of a batch's group records, which are in no table: only the same batch reads them.
 RECORDS = "records"
+#: The packs of buckets, by kind.
+Held = dict[int, dict[str, list[Pack]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +74,17 @@ def new_files(packs: DataFrame, batch: BucketTask) -> DataFrame:
     return packs.mapInArrow(partial(write_packs, batch), NEW_FILES)
 
 
+def new_files_at_once(spark: SparkSession, tasks: RangeTasks, batch: BucketTask) -> DataFrame:
+    """Read a batch of one task, and write all buckets' files there, as ``new_files``.
+
+    Nothing is passed between workers then.
+    """
+    return spark.range(0, 1, 1, 1).mapInArrow(partial(write_ranges, batch, tasks), NEW_FILES)
+
+
 def bucket_parts(
     bucket: int,
-    packs: Mapping[str, Sequence[bytes]],
+    packs: Mapping[str, Sequence[Pack]],
     buckets: int,
     *,
     rebucket: bool = False,
@@ -102,10 +119,30 @@ def bucket_parts(
 
 def write_packs(batch: BucketTask, packs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write the files of rows of PACKED: the function that ``new_files`` maps."""
-    held: dict[int, dict[str, list[bytes]]] = {}
+    held: Held = {}
     for few in packs:
         for row in few.to_pylist():
             held.setdefault(row["bucket"], {}).setdefault(row["kind"], []).append(row["data"])
+    yield from write_buckets(batch, held)
+
+
+def write_ranges(
+    batch: BucketTask, tasks: RangeTasks, numbers: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Read and write a batch of one task: the function that ``new_files_at_once`` maps."""
+    assert len(tasks.tasks) == 1
+    for _ in numbers:
+        ranges = ranges_of_task(tasks.tasks[0])
+        held = rows_by_bucket(tasks.kinds, tasks.buckets, tasks.records(ranges))
+        if (left := left_pending(ranges)) is not None:
+            held.setdefault(0, {})[PENDING] = [left]
+        if batch.rebucket or batch.begins:
+            held |= {number: {} for number in range(batch.buckets) if number not in held}
+        yield from write_buckets(batch, held)
+
+
+def write_buckets(batch: BucketTask, held: Held) -> Iterator[pa.RecordBatch]:
+    """Write the files of buckets, from their packs by kind, which are dropped one bucket at a time."""
     for bucket in sorted(held):
         own = held.pop(bucket)
         own.pop(TURN, None)
@@ -116,12 +153,12 @@ def write_packs(batch: BucketTask, packs: Iterable[pa.RecordBatch]) -> Iterator[
             yield file_rows([write_file(batch.root, *part[:2], prefix, *part[2:])])
 
 
-def _known(batch: BucketTask, bucket: int, *, has_groups: bool) -> dict[str, list[bytes]]:
+def _known(batch: BucketTask, bucket: int, *, has_groups: bool) -> dict[str, list[Pack]]:
     """Read a bucket's state, and all end offsets, since any group may read any topic.
 
     What is remembered of groups is read if there are records of groups.
     """
-    found: dict[str, list[bytes]] = {}
+    found: dict[str, list[Pack]] = {}
     files = batch.root.at(STATE).filesystem()
     for path in batch.known:
         of = partition_of(path)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,12 @@ from caughtup.models.wire.record_keys import (
     StreamsGroupKey,
     StreamsGroupMemberKey,
 )
-from caughtup.pipelines.history.decoding.commit_columns import decode_commit_columns
+from caughtup.pipelines.history.decoding.commit_columns import NAMES, decode_commits
+from caughtup.pipelines.history.decoding.log_records import (
+    AnswerRecords,
+    ArrowRecords,
+    OffsetRecords,
+)
 from caughtup.pipelines.history.decoding.topic_columns import END_OFFSETS, own_columns
 from caughtup.pipelines.history.decoding.topic_schema import TOPIC_TABLES
 from caughtup.pipelines.schema import bucket
@@ -38,8 +44,6 @@ from caughtup.pipelines.tables import QUARANTINE, columns, timestamps
 
 #: The kind of a pack's rows, the bucket that it is for, and the pack.
 PACKED = columns(kind=StringType(), bucket=IntegerType(), data=BinaryType())
-#: The type of columns of names, which have few distinct values.
-NAMES = pa.dictionary(pa.int32(), pa.string())
 _ARROW = pa.schema([("kind", pa.string()), ("bucket", pa.int32()), ("data", pa.binary())])
 _WRITING = pa.ipc.IpcWriteOptions(compression="lz4")
 _PARQUET = b"PAR1"
@@ -54,6 +58,10 @@ _GROUP_KEYS = (
     StreamsGroupMemberKey,
 )
 _TOPIC_ID = r'"topic_id":\s*"(?P<id>[0-9a-f]{32})"'
+
+
+#: A pack, or in the process that made it the rows themselves.
+Pack: TypeAlias = bytes | pa.RecordBatch
 
 
 def pack(parts: Sequence[pa.RecordBatch]) -> bytes:
@@ -75,8 +83,10 @@ def with_names(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows
 
 
-def unpack(data: bytes) -> pa.Table:
+def unpack(data: Pack) -> pa.Table:
     """Return a pack's rows; columns of names have the type NAMES."""
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
     if data[:4] == _PARQUET:
         return pq.read_table(pa.BufferReader(data), read_dictionary=list(_NAMED))
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -100,12 +110,15 @@ def by_bucket(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Split rows by the bucket of each row's name; buckets without rows are left out."""
     of_row = buckets_of(names, buckets)
-    for number in range(buckets):
-        chosen = np.flatnonzero(of_row == number)
-        if len(chosen) == len(rows):
-            yield number, rows
-        elif chosen.size:
-            yield number, rows.take(pa.array(chosen))
+    counts = np.bincount(of_row, minlength=buckets)
+    if counts.max() < len(rows):
+        # Numbers of 8 bits are sorted in one pass.
+        rows = rows.take(pa.array(np.argsort(of_row.astype(np.uint8), kind="stable")))
+    at = 0
+    for number in np.flatnonzero(counts).tolist():
+        count = counts.item(number)
+        yield number, rows.slice(at, count)
+        at += count
 
 
 def buckets_of(names: pa.Array, buckets: int) -> NDArray[np.int64]:
@@ -141,17 +154,6 @@ SAMPLE_COLUMNS = (
     *("topic", "partition", "present", "start_offset", "last_stable_offset"),
     *("end_offset", "readable_end_offset", "as_of_ms", "log_offset"),
 )
-#: The columns of caughtup.pipelines.events.KafkaRecord.
-RECORD_COLUMNS = pa.schema(
-    [
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("offset", pa.int64()),
-        pa.field("timestamp_ms", pa.int64()),
-        pa.field("key", pa.binary()),
-        pa.field("value", pa.binary()),
-    ]
-)
 _EVERY = -1
 #: The rows, or bytes of records, that are packed together: more need fewer values, and more memory.
 _ROWS = 1 << 17
@@ -165,31 +167,52 @@ def packed(records: DataFrame, kinds: Mapping[str, str], buckets: int) -> DataFr
 
 
 def pack_records(
-    kinds: Mapping[str, str], buckets: int, batches: Iterable[pa.RecordBatch]
+    kinds: Mapping[str, str], buckets: int, batches: Iterable[pa.RecordBatch | AnswerRecords]
 ) -> Iterator[pa.RecordBatch]:
-    """Decode and pack Arrow batches of records: the function that ``packed`` maps."""
+    """Decode and pack batches of records: the function that ``packed`` maps."""
     held: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     rows = size = 0
     for batch in batches:
         for kind, part in decoded(kinds, batch):
             for number, own in _to_buckets(kind, part, buckets):
                 held.setdefault((kind, number), []).append(own)
-        rows, size = rows + len(batch), size + batch.nbytes
+        if isinstance(batch, AnswerRecords):
+            rows, size = rows + batch.rows, size + batch.size
+        else:
+            rows, size = rows + len(batch), size + batch.nbytes
         if rows >= _ROWS or size >= _BYTES:
             yield from _packs(held, buckets)
             held, rows, size = {}, 0, 0
     yield from _packs(held, buckets)
 
 
-def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch) -> Iterator[_KindRows]:
+def rows_by_bucket(
+    kinds: Mapping[str, str], buckets: int, batches: Iterable[pa.RecordBatch | AnswerRecords]
+) -> dict[int, dict[str, list[Pack]]]:
+    """Decode batches of records; return the rows of each bucket by kind, in their order."""
+    found: dict[int, dict[str, list[Pack]]] = {}
+    for batch in batches:
+        for kind, part in decoded(kinds, batch):
+            for number, own in _to_buckets(kind, part, buckets):
+                for one in range(buckets) if number == _EVERY else (number,):
+                    found.setdefault(one, {}).setdefault(kind, []).append(own)
+    return found
+
+
+def decoded(kinds: Mapping[str, str], batch: pa.RecordBatch | AnswerRecords) -> Iterator[_KindRows]:
     """Decode a batch; yield the columns of each kind with its name."""
+    if isinstance(batch, AnswerRecords):
+        if batch.partition.topic == CONSUMER_OFFSETS:
+            yield from _offsets(batch)
+            return
+        batch = batch.to_batch()
     topics = pc.unique(batch.column("topic")).to_pylist()
     for topic in sorted(topics):
         of_topic = batch
         if len(topics) > 1:
             of_topic = batch.filter(pc.equal(batch.column("topic"), topic))
         if topic == CONSUMER_OFFSETS:
-            yield from _offsets(of_topic)
+            yield from _offsets(ArrowRecords(of_topic))
         else:
             yield from _own(kinds[topic], of_topic)
 
@@ -213,22 +236,23 @@ def quarantine(batch: pa.RecordBatch, whys: list[str], until: list[int] | None =
     return QUARANTINE.name, pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _offsets(batch: pa.RecordBatch) -> Iterator[_KindRows]:
-    found = decode_commit_columns(batch)
+def _offsets(records: OffsetRecords) -> Iterator[_KindRows]:
+    found = decode_commits(records)
     if found.commits.num_rows:
-        yield COMMITS, with_names(found.commits)
-    keys = batch.column("key").take(pa.array(found.others)).to_pylist()
-    decoded_keys = list(zip(found.others.tolist(), map(decode_key, keys), strict=True))
-    groups = [row for row, key in decoded_keys if isinstance(key, GroupKey)]
-    if groups:
-        yield GROUPS, batch.take(pa.array(groups)).select(_OF_RECORDS)
-    named = {row: key.group for row, key in decoded_keys if isinstance(key, _GROUP_KEYS)}
-    if named:
-        records = batch.take(pa.array(list(named))).select(_OF_RECORDS)
-        yield OF_GROUPS, with_groups(records, list(named.values()))
+        yield COMMITS, found.commits
+    if len(found.others):
+        others = records.take(found.others)
+        keys = [decode_key(key) for key in others.column("key").to_pylist()]
+        groups = [row for row, key in enumerate(keys) if isinstance(key, GroupKey)]
+        if groups:
+            yield GROUPS, others.take(pa.array(groups)).select(_OF_RECORDS)
+        named = {row: key.group for row, key in enumerate(keys) if isinstance(key, _GROUP_KEYS)}
+        if named:
+            of_groups = others.take(pa.array(list(named))).select(_OF_RECORDS)
+            yield OF_GROUPS, with_groups(of_groups, list(named.values()))
     if found.undecodable:
         rows, whys = zip(*found.undecodable, strict=True)
-        yield quarantine(batch.take(pa.array(rows)), list(whys))
+        yield quarantine(records.take(np.array(rows, np.int64)), list(whys))
 
 
 def with_groups(records: pa.RecordBatch, groups: Sequence[str]) -> pa.RecordBatch:
@@ -241,7 +265,7 @@ def pack_records_before(
 ) -> Iterator[pa.RecordBatch]:
     """Decode and pack records from before the history as OF_GROUPS_BEFORE, and nothing else."""
     for batch in batches:
-        for kind, rows in _offsets(batch):
+        for kind, rows in _offsets(ArrowRecords(batch)):
             if kind == OF_GROUPS:
                 for number, own in _to_buckets(kind, rows, buckets):
                     yield packed_rows(OF_GROUPS_BEFORE, [(number, pack([own]))])

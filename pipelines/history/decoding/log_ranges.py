@@ -10,28 +10,26 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType, StringType
 
 from caughtup.models.ids import TopicPartition
-from caughtup.models.polls.column_reader import Ints
 from caughtup.models.polls.pending_commits import PendingCommit, PendingCommits
 from caughtup.models.polls.record_batches import LogRange, LogRecords
 from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from caughtup.pipelines.history.decoding.batches import (
     PACKED,
-    RECORD_COLUMNS,
     pack,
     pack_records,
     packed_rows,
     unpack,
 )
+from caughtup.pipelines.history.decoding.log_records import AnswerRecords, record_batch
 from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.tables import columns
 
@@ -58,10 +56,41 @@ _OFFSETS_A_TASK = 50_000
 
 #: The ranges of a task, each with its partition's pending commits, packed.
 _Task = Sequence[tuple[LogRange, bytes | None]]
+_Ranges = Sequence[tuple[LogRange, PendingCommits]]
 
 
-def read_ranges(
-    spark: SparkSession,
+class RangeTasks(NamedTuple):
+    """How the ranges of a batch are read: the tasks' ranges, and what decodes them.
+
+    ``kinds``: the table of each own topic. ``rows`` counts the records.
+    """
+
+    read: ReadRanges
+    tasks: Sequence[_Task]
+    kinds: Mapping[str, str]
+    buckets: int
+    rows: Accumulator[int]
+
+    def records(self, ranges: _Ranges) -> Iterator[pa.RecordBatch | AnswerRecords]:
+        """Read the records of ranges; what is pending of these changes."""
+        for partition, found in self.read(ranges):
+            self.rows.add(len(found.released) + len(found.logged.records))
+            if found.released:
+                yield _released(partition, found.released)
+            if len(found.logged.records):
+                yield AnswerRecords(partition, found.logged)
+
+    def packs(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read tasks, by number, to rows of PACKED: a function for ``mapInArrow``."""
+        for batch in numbers:
+            for number in batch.column("id").to_pylist():
+                ranges = ranges_of_task(self.tasks[number])
+                yield from pack_records(self.kinds, self.buckets, self.records(ranges))
+                if (left := left_pending(ranges)) is not None:
+                    yield packed_rows(PENDING, [(0, pack([left]))])
+
+
+def range_tasks(
     read: ReadRanges,
     ranges: Sequence[LogRange],
     pending: Mapping[TopicPartition, bytes],
@@ -69,11 +98,11 @@ def read_ranges(
     kinds: Mapping[str, str],
     buckets: int,
     rows: Accumulator[int],
-) -> DataFrame:
-    """Return rows of PACKED: the records of ranges, and what is pending after them.
+) -> RangeTasks:
+    """Divide ranges into tasks.
 
     ``pending``: by partition, what is packed of its open transactions; it stays where no range is
-    read. ``kinds``: the table of each own topic. ``rows`` counts the records.
+    read.
     """
     asked = {one.partition for one in ranges}
     kept = [
@@ -82,10 +111,13 @@ def read_ranges(
         if partition not in asked
     ]
     known = ((one, pending.get(one.partition)) for one in ranges)
-    tasks = _tasks([*known, *kept], most_tasks)
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(
-        partial(_read_tasks, read, tasks, dict(kinds), buckets, rows), PACKED
-    )
+    return RangeTasks(read, _tasks([*known, *kept], most_tasks), dict(kinds), buckets, rows)
+
+
+def read_ranges(spark: SparkSession, tasks: RangeTasks) -> DataFrame:
+    """Return rows of PACKED: the records of ranges, and what is pending after them."""
+    count = len(tasks.tasks)
+    return spark.range(0, count, 1, count).mapInArrow(tasks.packs, PACKED)
 
 
 def lacking_module(spark: SparkSession, read: ReadRanges) -> str | None:
@@ -126,93 +158,31 @@ def _tasks(ranges: _Task, most: int) -> list[list[tuple[LogRange, bytes | None]]
     return tasks
 
 
-def _read_tasks(
-    read: ReadRanges,
-    tasks: Sequence[_Task],
-    kinds: dict[str, str],
-    buckets: int,
-    rows: Accumulator[int],
-    numbers: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    for batch in numbers:
-        for number in batch.column("id").to_pylist():
-            yield from _read_task(read, tasks[number], kinds, buckets, rows)
+def ranges_of_task(task: _Task) -> _Ranges:
+    """Return a task's ranges with what is pending before them."""
+    return [(one, _unpacked(packed, one.partition)) for one, packed in task]
 
 
-def _read_task(
-    read: ReadRanges, task: _Task, kinds: dict[str, str], buckets: int, rows: Accumulator[int]
-) -> Iterator[pa.RecordBatch]:
-    ranges = [(one, _unpacked(packed, one.partition)) for one, packed in task]
-    yield from pack_records(kinds, buckets, _batches(read(ranges), rows))
+def left_pending(ranges: _Ranges) -> pa.RecordBatch | None:
+    """Return what is pending after ranges were read, in PENDING_COMMITS; None without any."""
     left = [(*one.partition, _packed(pending)) for one, pending in ranges if len(pending)]
-    if left:
-        columns = zip(*left, strict=True)
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, _PENDING_ROWS, strict=True)]
-        kept = pa.RecordBatch.from_arrays(arrays, schema=_PENDING_ROWS)
-        yield packed_rows(PENDING, [(0, pack([kept]))])
+    if not left:
+        return None
+    arrays = [
+        pa.array(column, field.type)
+        for column, field in zip(zip(*left, strict=True), _PENDING_ROWS, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=_PENDING_ROWS)
 
 
-def _batches(
-    found: Iterable[tuple[TopicPartition, LogRecords]], rows: Accumulator[int]
-) -> Iterator[pa.RecordBatch]:
-    for partition, records in found:
-        rows.add(len(records.released) + len(records.logged.records))
-        yield from record_batches(partition, records)
-
-
-def record_batches(partition: TopicPartition, found: LogRecords) -> Iterator[pa.RecordBatch]:
-    """Yield records of a partition in RECORD_COLUMNS: released commits, then those of the log."""
-    if found.released:
-        yield _record_batch(
-            partition,
-            pa.array([one.offset for one in found.released], pa.int64()),
-            pa.array([one.at_ms for one in found.released], pa.int64()),
-            pa.array([one.key for one in found.released], pa.binary()),
-            pa.array([one.value for one in found.released], pa.binary()),
-        )
-    logged = found.logged
-    if len(logged.records):
-        assert logged.time is not None
-        key_start, key_end, value_start, value_end = logged.records.columns()
-        data = logged.records.data
-        yield _record_batch(
-            partition,
-            pa.array(logged.offset),
-            pa.array(logged.time),
-            _pieces(data, key_start, key_end),
-            _pieces(data, value_start, value_end),
-        )
-
-
-def _record_batch(
-    partition: TopicPartition, offset: pa.Array, time: pa.Array, key: pa.Array, value: pa.Array
-) -> pa.RecordBatch:
-    count = len(offset)
-    topic = pa.repeat(pa.scalar(partition.topic), count)
-    number = pa.repeat(pa.scalar(partition.partition, pa.int32()), count)
-    arrays = [topic, number, offset, time, key, value]
-    return pa.RecordBatch.from_arrays(arrays, schema=RECORD_COLUMNS)
-
-
-def _pieces(data: bytes, start: Ints, end: Ints) -> pa.BinaryArray:
-    """Return pieces of some bytes as a column; a piece that starts below 0 is null.
-
-    Pieces are in the order of the bytes, so that all bytes are an array of twice as many pieces: the
-    wanted ones, and those between them. Taking every other one is one operation of Arrow's.
-    """
-    null = start < 0
-    cuts = np.empty(2 * len(start) + 1, np.int64)
-    cuts[:-1:2], cuts[1::2] = start, end
-    cuts[-1] = cuts[-2]
-    if has_nulls := bool(null.any()):
-        cuts[:-1:2][null] = cuts[1::2][null] = 0
-        np.maximum.accumulate(cuts, out=cuts)
-        cuts[-1] = cuts[-2]
-    pieces = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), 2 * len(start), [None, pa.py_buffer(cuts), pa.py_buffer(data)]
+def _released(partition: TopicPartition, commits: Sequence[PendingCommit]) -> pa.RecordBatch:
+    return record_batch(
+        partition,
+        pa.array([one.offset for one in commits], pa.int64()),
+        pa.array([one.at_ms for one in commits], pa.int64()),
+        pa.array([one.key for one in commits], pa.binary()),
+        pa.array([one.value for one in commits], pa.binary()),
     )
-    found = pieces.take(pa.array(np.arange(0, 2 * len(start), 2))).cast(pa.binary())
-    return pc.if_else(pa.array(null), pa.scalar(None, pa.binary()), found) if has_nulls else found
 
 
 def _packed(pending: PendingCommits) -> bytes:

@@ -19,6 +19,7 @@ from caughtup.demo.cluster.topics import create_topics
 from caughtup.models.errors import CaughtupError
 from caughtup.models.lag.partition_lag import partition_lag
 from caughtup.models.offsets import EndOffsets
+from caughtup.pipelines.history.decoding import log_ranges
 from caughtup.pipelines.history.decoding.topic_columns import own_table
 from caughtup.pipelines.history.stream import HistoryJob, HistoryOptions
 from caughtup.pipelines.schema import bucket
@@ -33,7 +34,11 @@ def facts(rows: list[Row]) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in rows]
 
 
-def test_the_table_says_what_the_models_say_of_the_same_records(watched: Watched) -> None:
+@pytest.mark.parametrize("offsets", [50_000, 1], ids=["one task", "several tasks"])
+def test_the_table_says_what_the_models_say_of_the_same_records(
+    watched: Watched, offsets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_ranges, "_OFFSETS_A_TASK", offsets)
     watched.produce(0, 30)
     watched.produce(1, 10)
     watched.commit(0, 4)

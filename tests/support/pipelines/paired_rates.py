@@ -2,7 +2,8 @@
 
 ``python -m tests.support.pipelines.paired_rates CHECKOUT`` runs the measurement of ``caughtup bench
 history`` with this checkout and the other one (a git worktree) ``--rounds`` times in turn, each in
-a process of its own. Each line also has the rate of Spark's own read of the log just before.
+a process of its own. Each line also has the rate of Spark's own read of the log just before, and the
+ratios to that and to a bare stream of Spark's into a noop sink.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ stage = Given(
 )
 print(json.dumps(bench._measure(stage, threads, bench.RecordCounts(*written))))
 """
-_HEADING = "   records  threads  whose   records/s  Spark's own  ratio  CPU s/million  JVM MB  Python MB  load"
+_HEADING = "   records  threads  whose   records/s  Spark's own  ratio  of a stream  CPU s/million  JVM MB  Python MB  load"
 _FIGURES = ("records_per_second", "raw_records_per_second", "ratio", "cpu_seconds_per_million")
+_FIGURES += ("stream_ratio",)
 _FIGURES += ("jvm_bytes", "python_bytes")
 _MEGABYTE = 1 << 20
 
@@ -57,6 +59,7 @@ def measured(checkout: Path, directory: Path, *given: Any) -> dict[str, Any]:
     finally:
         shutil.rmtree(directory)
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    found.setdefault("stream_ratio", 0.0)  # an earlier checkout has none
     found["jvm_bytes"] = found["peak_bytes"].pop("java", 0)
     found["python_bytes"] = sum(found["peak_bytes"].values())
     return found
@@ -67,6 +70,7 @@ def line(whose: str, one: dict[str, Any], load: str) -> str:
     return (
         f"{one['records']:>10,}  {one['threads']:>7}  {whose:<6}  {one['records_per_second']:>9,.0f}"
         f"  {one['raw_records_per_second']:>11,.0f}  {one['ratio']:>5.2f}"
+        f"  {one['stream_ratio']:>11.2f}"
         f"  {one['cpu_seconds_per_million']:>13.1f}  {one['jvm_bytes'] / _MEGABYTE:>6,.0f}"
         f"  {one['python_bytes'] / _MEGABYTE:>9,.0f}  {load}"
     )

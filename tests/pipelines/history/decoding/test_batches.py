@@ -14,12 +14,12 @@ from caughtup.pipelines.history.decoding import batches as decode
 from caughtup.pipelines.history.decoding.batches import (
     COMMITS,
     GROUPS,
-    NAMES,
-    RECORD_COLUMNS,
     SAMPLES,
     pack_records,
     unpack,
 )
+from caughtup.pipelines.history.decoding.commit_columns import NAMES
+from caughtup.pipelines.history.decoding.log_records import RECORD_COLUMNS
 from caughtup.pipelines.schema import BUCKETS, bucket
 from tests.support.groups import streams
 from tests.support.pipelines.commit_batches import NOW_MS, commit, record
