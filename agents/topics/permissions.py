@@ -17,7 +17,7 @@ from caughtup.agents.kafka.config import aiokafka_config
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import choose_version
 from caughtup.agents.kafka.protocol.groups import group_operations, once_coordinated
-from caughtup.agents.kafka.protocol.requests import fetch_call, list_offsets_call
+from caughtup.agents.kafka.protocol.requests import LIST_OFFSETS_VERSIONS, Key, fetch_call
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.definitions import SERVICE_TOPICS, topic_name
 from caughtup.agents.topics.fenced import transactional_id
@@ -113,8 +113,8 @@ async def _serves_log(settings: Settings) -> bool:
         offered = await protocol.connections.any_offered()
     fetch = fetch_call(CONSUMER_OFFSETS, {}, wait_ms=0, most_bytes=0, partition_bytes=0)
     try:
-        for call in (fetch, list_offsets_call(())):
-            choose_version(offered, call.key, (call.version,))
+        choose_version(offered, fetch.key, (fetch.version,))
+        choose_version(offered, Key.LIST_OFFSETS, LIST_OFFSETS_VERSIONS)
     except UnsupportedVersionError:
         return False
     return True

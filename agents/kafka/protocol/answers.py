@@ -14,6 +14,7 @@ from caughtup.models.ids import TopicPartition
 from caughtup.models.wire.reader import FlexibleReader, Reader
 
 _OFFSETS_ENTRY = struct.Struct(">ihqq")  # partition, error code, timestamp, offset
+_EPOCH_OFFSETS_ENTRY = struct.Struct(">ihqqi")  # … and the leader's epoch
 _EPOCH_END_ENTRY = struct.Struct(">hiiq")  # error code, partition, leader epoch, end offset
 _LOG_ENTRY = struct.Struct(">iqq?")  # partition, size, offset lag, whether it is a future log
 _SPACE = struct.Struct(">qq")  # total and usable bytes
@@ -84,14 +85,17 @@ def decode_alter_reassignments(data: bytes) -> list[tuple[int, str | None]]:
     return results
 
 
-def decode_list_offsets(data: bytes) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Decode the answer to ListOffsets v2: offsets, and error codes of the other partitions."""
+def decode_list_offsets(
+    data: bytes, version: int = 2
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Decode the answer to ListOffsets v2 or v5: offsets, and error codes of the other partitions."""
+    layout = _OFFSETS_ENTRY if version < 4 else _EPOCH_OFFSETS_ENTRY
     reader = Reader(data)
     reader.int32()
     ends: dict[TopicPartition, int] = {}
     errors: dict[TopicPartition, int] = {}
     for topic in _topics(reader, 6):
-        for partition, error_code, _, offset in reader.rows(_OFFSETS_ENTRY):
+        for partition, error_code, _, offset, *_ in reader.rows(layout):
             if error_code:
                 errors[TopicPartition(topic, partition)] = error_code
             else:

@@ -147,8 +147,7 @@ class ClusterProtocol:
         self, broker: int, partitions: Iterable[TopicPartition]
     ) -> ReplicaLogEnds:
         """Return the log ends of a broker's own replicas. Needs DESCRIBE on the topics."""
-        call = requests.list_offsets_call(partitions, replica=requests.DEBUGGING_REPLICA)
-        return await self._list(broker, call)
+        return await self._list(broker, partitions, replica=requests.DEBUGGING_REPLICA)
 
     async def list_offsets(
         self, broker: int, partitions: Iterable[TopicPartition], at: int
@@ -157,7 +156,7 @@ class ClusterProtocol:
 
         Needs DESCRIBE on the topics.
         """
-        offsets, errors = await self._list(broker, requests.list_offsets_call(partitions, at=at))
+        offsets, errors = await self._list(broker, partitions, at=at)
         for code in errors.values():
             raise_for(code)
         return offsets
@@ -167,7 +166,7 @@ class ClusterProtocol:
 
         Needs DESCRIBE on the topics.
         """
-        return await self._list(broker, requests.list_offsets_call(partitions))
+        return await self._list(broker, partitions)
 
     async def list_last_stable(
         self, broker: int, partitions: Iterable[TopicPartition]
@@ -176,8 +175,7 @@ class ClusterProtocol:
 
         Needs DESCRIBE on the topics.
         """
-        call = requests.list_offsets_call(partitions, isolation=requests.READ_COMMITTED)
-        return await self._list(broker, call)
+        return await self._list(broker, partitions, isolation=requests.READ_COMMITTED)
 
     async def list_starts(
         self, broker: int, partitions: Iterable[TopicPartition]
@@ -186,13 +184,25 @@ class ClusterProtocol:
 
         Needs DESCRIBE on the topics.
         """
-        return await self._list(
-            broker, requests.list_offsets_call(partitions, at=requests.EARLIEST)
-        )
+        return await self._list(broker, partitions, at=requests.EARLIEST)
 
-    async def _list(self, broker: int, call: Call) -> ReplicaLogEnds:
+    async def _list(
+        self,
+        broker: int,
+        partitions: Iterable[TopicPartition],
+        *,
+        replica: int = requests.CONSUMER_REPLICA,
+        at: int = requests.LATEST,
+        isolation: int = requests.READ_UNCOMMITTED,
+    ) -> ReplicaLogEnds:
+        version = await self.version(broker, Key.LIST_OFFSETS, requests.LIST_OFFSETS_VERSIONS)
+        call = requests.list_offsets_call(
+            partitions, replica=replica, at=at, isolation=isolation, version=version
+        )
         data = await self.connections.ask(broker, call)
-        return ReplicaLogEnds(*await decode(answers.decode_list_offsets, data))
+        return ReplicaLogEnds(
+            *await decode(lambda raw: answers.decode_list_offsets(raw, version), data)
+        )
 
     async def log_directories(
         self, broker: int, partitions: Iterable[TopicPartition]

@@ -20,6 +20,8 @@ LATEST, EARLIEST = -1, -2
 #: The replica id of a consumer, and the isolation levels.
 CONSUMER_REPLICA = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+#: Those of ListOffsets, the wanted one first: some services offer none before 5.
+LIST_OFFSETS_VERSIONS = (2, 5)
 #: A broker's limit for the partitions of one page.
 PAGE_PARTITIONS = 2_000
 #: The number of topics in one Metadata request, whose answer has all their partitions.
@@ -29,6 +31,7 @@ _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _OFFSETS_HEAD = struct.Struct(">ib")  # replica, isolation
 _OFFSETS_ENTRY = struct.Struct(">iq")  # partition, timestamp
+_EPOCH_OFFSETS_ENTRY = struct.Struct(">iiq")  # partition, current epoch (-1: any), timestamp
 _EPOCH_ENTRY = struct.Struct(">iii")  # partition, current epoch, the epoch asked for
 _FETCH_HEAD = struct.Struct(">iiiib")  # replica, wait, least and most bytes, isolation
 _FETCH_ENTRY = struct.Struct(">iqi")  # partition, offset, most bytes
@@ -149,19 +152,25 @@ def list_offsets_call(
     replica: int = CONSUMER_REPLICA,
     at: int = LATEST,
     isolation: int = READ_UNCOMMITTED,
+    version: int = 2,
 ) -> Call:
     """Ask a broker for the start (EARLIEST) or end (LATEST) of partitions' logs. Since 0.11.
 
     For a consumer only the leader answers, and the end is the high watermark, or with
     READ_COMMITTED the last stable offset. For DEBUGGING_REPLICA any replica answers, with its own
-    log end.
+    log end. ``version`` is one of LIST_OFFSETS_VERSIONS.
     """
+    entry = _OFFSETS_ENTRY.pack if version < 4 else _pack_epoch_and_offset
     topics = [
-        classic_string(topic) + classic_array([_OFFSETS_ENTRY.pack(index, at) for index in indexes])
+        classic_string(topic) + classic_array([entry(index, at) for index in indexes])
         for topic, indexes in by_topic(partitions).items()
     ]
     body = _OFFSETS_HEAD.pack(replica, isolation) + classic_array(topics)
-    return Call(Key.LIST_OFFSETS, 2, False, body)
+    return Call(Key.LIST_OFFSETS, version, False, body)
+
+
+def _pack_epoch_and_offset(index: int, at: int) -> bytes:
+    return _EPOCH_OFFSETS_ENTRY.pack(index, -1, at)
 
 
 def leader_epoch_ends_call(epochs: Mapping[TopicPartition, int]) -> Call:

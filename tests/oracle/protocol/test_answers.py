@@ -83,10 +83,15 @@ def test_reassignments_that_were_asked_for(messages: Messages) -> None:
 @given(
     ends=st.dictionaries(PARTITIONS, INT64, max_size=4),
     errors=st.dictionaries(PARTITIONS, ERRORS, max_size=4),
+    version=st.sampled_from(requests.LIST_OFFSETS_VERSIONS),
 )
 def test_log_ends(
-    messages: Messages, ends: dict[TopicPartition, int], errors: dict[TopicPartition, int]
+    messages: Messages,
+    ends: dict[TopicPartition, int],
+    errors: dict[TopicPartition, int],
+    version: int,
 ) -> None:
+    epoch = {"leaderEpoch": 7} if version >= 4 else {}
     errors = {partition: code for partition, code in errors.items() if partition not in ends}
     told = {p: (0, offset) for p, offset in ends.items()} | {p: (c, -1) for p, c in errors.items()}
     answer = {
@@ -96,14 +101,15 @@ def test_log_ends(
                 "name": topic,
                 "partitions": [
                     {"partitionIndex": p, "errorCode": code, "timestamp": -1, "offset": offset}
+                    | epoch
                     for p, (code, offset) in entries.items()
                 ],
             }
             for topic, entries in by_topic(told).items()
         ],
     }
-    raw = messages.write(requests.list_offsets_call([]), answer)
-    assert answers.decode_list_offsets(raw) == (ends, errors)
+    raw = messages.write(requests.list_offsets_call([], version=version), answer)
+    assert answers.decode_list_offsets(raw, version) == (ends, errors)
 
 
 @thorough

@@ -232,6 +232,7 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
         cluster_answers.decode_topic_names,
     )
 } | {
+    "decode_list_offsets, version 5": lambda raw: answers.decode_list_offsets(raw, 5),
     "decode_cluster": lambda raw: cluster_answers.decode_cluster(raw, 2),
     "decode_log_dirs": lambda raw: answers.decode_log_dirs(raw, 4),
 }

@@ -159,6 +159,21 @@ CALLS = {
             "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": -1}]}],
         },
     ),
+    "log ends of version 5": (
+        requests.list_offsets_call(ORDERS[:1], version=5),
+        {
+            "replicaId": -1,
+            "isolationLevel": 0,
+            "topics": [
+                {
+                    "name": "orders",
+                    "partitions": [
+                        {"partitionIndex": 0, "currentLeaderEpoch": -1, "timestamp": -1}
+                    ],
+                }
+            ],
+        },
+    ),
     "log starts": (
         requests.list_offsets_call(ORDERS[:1], at=requests.EARLIEST),
         {
