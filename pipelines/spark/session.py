@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +27,11 @@ from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 
+#: What PySpark says in a worker of another Python than the driver's.
+_OTHER_PYTHON = re.compile(
+    r"PYTHON_VERSION_MISMATCH\] Python in worker has different version:? (?P<worker>[\d.]+\d) "
+    r"than that in driver:? (?P<driver>[\d.]+\d)"
+)
 #: The exceptions of calls to a JVM that has ended; they have other causes too.
 UNANSWERED = (Py4JError, OSError)
 #: How long a JVM may take to end after its last connection.
@@ -208,6 +215,9 @@ def spark_session(
         if master.startswith("local"):
             # Each shuffle partition has state files of its own; the default of 200 suits a cluster.
             settings |= _LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": str(_processors())}
+            # For a catalog's tables, which no job has. By default Spark makes a directory for them
+            # where it runs, which may be read-only.
+            settings["spark.sql.warehouse.dir"] = _temporary_directory().as_uri()
     if jars is not None:
         settings["spark.jars"] = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
     for name in sorted(settings):
@@ -234,6 +244,11 @@ def one_line(error: Exception) -> str:
     # The attributes in which py4j and PySpark, in this order, keep the Java exception.
     cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     text = str(error)
+    if python := _OTHER_PYTHON.search(text):
+        return (
+            f"executors run Python {python['worker']}, the driver {python['driver']}: name one of "
+            "the driver's release in PYSPARK_PYTHON or spark.pyspark.python"
+        )
     if cause is not None:
         while cause.getCause() is not None:
             cause = cause.getCause()
@@ -265,6 +280,15 @@ def _use_java(java_home: Path | None) -> None:
             "java_missing",
             f"there is no java in JAVA_HOME ({home})" if home else "Spark needs Java 17 or 21",
         )
+
+
+def _temporary_directory() -> Path:
+    try:
+        return Path(tempfile.gettempdir()).absolute()
+    except OSError as error:
+        raise CaughtupError(
+            "spark_failed", f"Spark needs a writable /tmp, or TMPDIR that names another: {error}"
+        ) from error
 
 
 def _processors() -> int:
