@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +31,8 @@ _OTHER_PYTHON = re.compile(
     r"PYTHON_VERSION_MISMATCH\] Python in worker has different version:? (?P<worker>[\d.]+\d) "
     r"than that in driver:? (?P<driver>[\d.]+\d)"
 )
+#: What Spark says, in a line of its own, of a Python that didn't start.
+_NO_WORKER = "Error from python worker:"
 #: The exceptions of calls to a JVM that has ended; they have other causes too.
 UNANSWERED = (Py4JError, OSError)
 #: How long a JVM may take to end after its last connection.
@@ -215,9 +216,6 @@ def spark_session(
         if master.startswith("local"):
             # Each shuffle partition has state files of its own; the default of 200 suits a cluster.
             settings |= _LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": str(_processors())}
-            # For a catalog's tables, which no job has. By default Spark makes a directory for them
-            # where it runs, which may be read-only.
-            settings["spark.sql.warehouse.dir"] = _temporary_directory().as_uri()
     if jars is not None:
         settings["spark.jars"] = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
     for name in sorted(settings):
@@ -254,6 +252,10 @@ def one_line(error: Exception) -> str:
             cause = cause.getCause()
         text = cause.getMessage() or cause.toString()
     lines = _raised(text) or [line.strip() for line in text.splitlines() if line.strip()]
+    if lines[:1] == [_NO_WORKER] and len(lines) > 1:
+        # What the Python that didn't start wrote, before its path.
+        path = next((n for n, line in enumerate(lines) if line == "PYTHONPATH was:"), len(lines))
+        return f"{_NO_WORKER} {lines[path - 1]}"
     return lines[0] if lines else type(error).__name__
 
 
@@ -280,15 +282,6 @@ def _use_java(java_home: Path | None) -> None:
             "java_missing",
             f"there is no java in JAVA_HOME ({home})" if home else "Spark needs Java 17 or 21",
         )
-
-
-def _temporary_directory() -> Path:
-    try:
-        return Path(tempfile.gettempdir()).absolute()
-    except OSError as error:
-        raise CaughtupError(
-            "spark_failed", f"Spark needs a writable /tmp, or TMPDIR that names another: {error}"
-        ) from error
 
 
 def _processors() -> int:

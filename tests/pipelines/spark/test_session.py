@@ -54,6 +54,13 @@ def test_no_java_at_all_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
             ),
             "java.io.IOException: No space left on device",
         ),
+        (
+            (
+                "Error from python worker:\n  /bin/python3: No module named pyspark\n"
+                "PYTHONPATH was:\n  /spark.jar\norg.apache.spark.SparkException: EOFException"
+            ),
+            "Error from python worker: /bin/python3: No module named pyspark",
+        ),
     ],
 )
 def test_a_failure_is_said_in_one_line(text: str, line: str) -> None:
