@@ -37,8 +37,8 @@ RUN /opt/build/bin/cyclonedx-py environment --output-reproducible \
     --output-file /opt/caughtup/sbom.cdx.json /opt/caughtup/bin/python
 
 FROM ${PYTHON} AS base
-# Without a home of its own: the service writes into /tmp alone, and no file of the image is its.
-# Spark writes where it runs, so the history gets the directory.
+# Without a home of its own: both write into /tmp alone, and no file of the image is the user's, but
+# where a volume of the history is mounted: a new one gets its owner from there.
 RUN useradd --uid 10001 --home-dir /var/lib/caughtup --no-create-home --no-log-init \
     --shell /usr/sbin/nologin caughtup
 ENV PATH=/opt/caughtup/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
@@ -54,7 +54,7 @@ COPY --from=build_history /opt/caughtup /opt/caughtup
 ENV CAUGHTUP_CACHE=/opt/caughtup/cache
 RUN python -c "from caughtup.pipelines.java.jars import ensure_spark_jars; ensure_spark_jars()" \
  && rm -rf /tmp/hsperfdata_root \
- && mkdir -p /var/lib/caughtup/history && chown -R caughtup: /var/lib/caughtup
+ && mkdir -p /var/lib/caughtup/history && chown caughtup: /var/lib/caughtup/history
 USER 10001
 CMD ["pipeline", "history", "--help"]
 

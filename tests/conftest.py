@@ -39,12 +39,16 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 _ROOT = Path(__file__).parents[1]
+#: What Python finds first in executors that are processes of their own: another release of PySpark,
+#: where one is in front of the installed one here.
+_FIRST = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+_PATH = os.pathsep.join(dict.fromkeys([*_FIRST, str(_ROOT)]))
 #: The Python workers of Spark begin here, wherever a test's command runs; no option has a space.
 _WORKERS = (
     "-Dspark.python.daemon.module=tests.support.pipelines.python_workers",
-    f"-Dspark.executorEnv.PYTHONPATH={_ROOT}",
+    f"-Dspark.executorEnv.PYTHONPATH={_PATH}",
 )
-_OPTIONS = QUICK_START if " " in str(_ROOT) else (*QUICK_START, *_WORKERS)
+_OPTIONS = QUICK_START if " " in _PATH else (*QUICK_START, *_WORKERS)
 
 # What Spark's JVMs are told: a test's is over before compiling it for speed has paid.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(_OPTIONS))

@@ -204,7 +204,8 @@ def reported(root: Store, name: str) -> Iterator[None]:
         why = root.describe(error)
         if "oncurrent transaction" in why:
             raise CaughtupError(
-                "bad_output", f"another job with this checkpoint writes the table {name}: {why}"
+                "bad_output",
+                f"another job writes with this checkpoint: it wrote the table {name}: {why}",
             ) from error
         raise CaughtupError(
             "output_unwritable", f"can't write {root.at(name).uri}: {why}"

@@ -29,7 +29,7 @@ from caughtup.pipelines.generations.schema import GENERATION_ROW, GROUP_GENERATI
 from caughtup.pipelines.spark.arrow import arrow_schema
 from caughtup.pipelines.spark.kafka_options import source_options
 from caughtup.pipelines.spark.session import condition, one_line
-from caughtup.pipelines.spark.sources import FETCHING, missing_topics
+from caughtup.pipelines.spark.sources import FETCHING, load, missing_topics
 
 #: The columns that identify a generation in the table.
 _IDENTITY = ("group", "generation", "as_of")
@@ -190,7 +190,7 @@ def read_topic(spark: SparkSession, topic: str, source: Mapping[str, str]) -> Da
         # Compaction may remove records while they are read, which is no loss.
         .option("failOnDataLoss", "false")
     )
-    return reader.load().selectExpr(
+    return load(spark, reader).selectExpr(
         "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms", "key", "value"
     )
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -112,8 +113,9 @@ def history(
 ) -> None:
     """Write the history until ``stop_requested``, or once without a trigger.
 
-    Raises CaughtupError ``connector_missing``, ``kafka_unreachable``, ``bad_kafka_property``,
-    ``output_unwritable``, ``bad_output``, ``bad_checkpoint`` or ``history_failed``.
+    Raises CaughtupError ``executors_unfit``, ``connector_missing``, ``connector_unfit``,
+    ``kafka_unreachable``, ``bad_kafka_property``, ``output_unwritable``, ``bad_output``,
+    ``bad_checkpoint`` or ``history_failed``.
     """
     HistoryJob(spark, options).run(stop_requested)
 
@@ -230,7 +232,11 @@ def _readable(spark: SparkSession, options: HistoryOptions) -> HistoryOptions:
     """Return the options without a reader that Spark's executors cannot use."""
     if options.read is None:
         return options
-    lacking = lacking_module(spark, options.read)
+    try:
+        lacking = lacking_module(spark, options.read)
+    except (PySparkException, Py4JJavaError) as error:
+        why = f"Spark's executors can't run the job: {one_line(error)}"
+        raise CaughtupError("executors_unfit", why) from error
     if lacking is None:
         return options
     _log.warning(

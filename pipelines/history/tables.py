@@ -172,7 +172,8 @@ class HistoryTables:
             last = self._tables[table.name].batch(self._owner)
             if last is not None and last > batch:
                 raise CaughtupError(
-                    "bad_output", f"another job with this checkpoint writes the table {table.name}"
+                    "bad_output",
+                    f"another job writes with this checkpoint: it wrote the table {table.name}",
                 )
             found[table.name] = self._tables[table.name].version()
         return found

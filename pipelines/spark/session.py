@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,13 @@ from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
 
+#: What PySpark says in a worker of another Python than the driver's.
+_OTHER_PYTHON = re.compile(
+    r"PYTHON_VERSION_MISMATCH\] Python in worker has different version:? (?P<worker>[\d.]+\d) "
+    r"than that in driver:? (?P<driver>[\d.]+\d)"
+)
+#: What Spark says, in a line of its own, of a Python that didn't start.
+_NO_WORKER = "Error from python worker:"
 #: The exceptions of calls to a JVM that has ended; they have other causes too.
 UNANSWERED = (Py4JError, OSError)
 #: How long a JVM may take to end after its last connection.
@@ -238,11 +246,20 @@ def one_line(error: Exception) -> str:
     # The attributes in which py4j and PySpark, in this order, keep the Java exception.
     cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     text = str(error)
+    if python := _OTHER_PYTHON.search(text):
+        return (
+            f"executors run Python {python['worker']}, the driver {python['driver']}: name one of "
+            "the driver's release in PYSPARK_PYTHON or spark.pyspark.python"
+        )
     if cause is not None:
         while cause.getCause() is not None:
             cause = cause.getCause()
         text = cause.getMessage() or cause.toString()
     lines = _raised(text) or [line.strip() for line in text.splitlines() if line.strip()]
+    if lines[:1] == [_NO_WORKER] and len(lines) > 1:
+        # What the Python that didn't start wrote, before its path.
+        path = next((n for n, line in enumerate(lines) if line == "PYTHONPATH was:"), len(lines))
+        return f"{_NO_WORKER} {lines[path - 1]}"
     return lines[0] if lines else type(error).__name__
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from py4j.protocol import Py4JError
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, IllegalArgumentException, StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.java.jars import connector_of
@@ -17,6 +19,9 @@ from caughtup.pipelines.spark.session import UNANSWERED, one_line
 #: How long the brokers may take to answer when a job starts, in ms.
 _PATIENCE_MS = 10_000
 
+
+#: What Java throws of classes that were compiled against others than it finds.
+_UNFIT = ("java.lang.LinkageError", "java.util.ServiceConfigurationError")
 
 #: A fetch at a log's end waits for records, and delays the consumer's next request: by Kafka's
 #: default 0.5 s for each partition of each batch. Larger fetches would need fewer round trips, but
@@ -40,8 +45,7 @@ def record_stream(
 
     All topics are one source, so that a batch has them up to about the same time, with at most
     ``records_per_batch`` offsets. ``committed``: only up to the last stable offset, and without
-    aborted records. ``options``: from ``source_options``. Raises CaughtupError
-    ``connector_missing``, or ``bad_kafka_property`` for a property that Spark reserves.
+    aborted records. ``options``: from ``source_options``. Raises CaughtupError like ``load``.
     """
     reader = (
         spark.readStream.format("kafka")
@@ -57,13 +61,7 @@ def record_stream(
         # Lost offsets must not end the job for good: lost_ranges records them.
         .option("failOnDataLoss", "false")
     )
-    try:
-        records = reader.load()
-    except AnalysisException as error:
-        raise _connector_missing(spark) from error
-    except IllegalArgumentException as error:
-        raise CaughtupError("bad_kafka_property", one_line(error)) from error
-    return records.selectExpr(
+    return load(spark, reader).selectExpr(
         "topic",
         "partition",
         "offset",
@@ -71,6 +69,29 @@ def record_stream(
         "key",
         "value",
     )
+
+
+def load(spark: SparkSession, reader: DataFrameReader | DataStreamReader) -> DataFrame:
+    """Return what a reader with Kafka's format reads.
+
+    Raises CaughtupError ``connector_missing``, ``connector_unfit`` for a connector of another
+    release of Spark or Scala, or ``bad_kafka_property`` for a property that Spark reserves.
+    """
+    try:
+        return reader.load()
+    except AnalysisException as error:
+        raise _connector_missing(spark) from error
+    except IllegalArgumentException as error:
+        raise CaughtupError("bad_kafka_property", one_line(error)) from error
+    except Py4JJavaError as error:
+        gateway = spark.sparkContext._gateway
+        if not any(is_instance_of(gateway, error.java_exception, name) for name in _UNFIT):
+            raise
+        raise CaughtupError(
+            "connector_unfit",
+            "the Kafka connector is of another release of Spark or Scala than Spark is "
+            f"({one_line(error)}); give spark-submit --packages {_fitting_connector(spark)}",
+        ) from error
 
 
 def missing_topics(
@@ -105,14 +126,17 @@ def missing_topics(
 
 
 def _connector_missing(spark: SparkSession) -> CaughtupError:
+    return CaughtupError(
+        "connector_missing",
+        f"Spark has no Kafka connector; give spark-submit --packages {_fitting_connector(spark)}",
+    )
+
+
+def _fitting_connector(spark: SparkSession) -> str:
     jvm = spark._jvm
     assert jvm is not None
     scala, _, _ = str(jvm.scala.util.Properties.versionNumberString()).rpartition(".")
-    fitting = connector_of(spark.version, scala)
-    return CaughtupError(
-        "connector_missing",
-        f"Spark has no Kafka connector; give spark-submit --packages {fitting}",
-    )
+    return connector_of(spark.version, scala)
 
 
 def _unreachable(servers: str, error: Py4JError) -> CaughtupError:

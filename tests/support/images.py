@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from caughtup.demo.processes.children import Process, Processes
+from caughtup.demo.processes.children import ClosedOnExit, Process, Processes
 from tests.observability.repository import ROOT
 from tests.support.service import wait_for
 
@@ -30,9 +30,10 @@ _PACKAGES = "python3-venv,python-is-python3,ca-certificates"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 #: Those of whoever looks into this machine's connections; Python and Java have to trust them, too.
 _OWN_CERTIFICATES = "usr/local/share/ca-certificates"
-#: Makes the image's files the root: read only, with what every container gets.
+#: Makes the image's files the root: read only, with what every container gets. Nothing in a tmpfs
+#: may be run or loaded, as with Docker's ``--tmpfs``.
 _ENTER = """
-root=$1 user=$2 tmp=$3; shift 3
+root=$1 user=$2 tmp=$3 mounts=$4; shift 4
 mount --make-rprivate /
 mount --bind "$root" "$root" && mount -o remount,bind,ro "$root"
 mount --bind /etc/hosts "$root/etc/hosts"
@@ -42,7 +43,8 @@ mkdir -p "$root/sys/fs/cgroup" && mount --rbind /sys/fs/cgroup "$root/sys/fs/cgr
 mount -t tmpfs -o mode=755 dev "$root/dev"
 for name in null zero random urandom; do touch "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
 ln -s /proc/self/fd "$root/dev/fd"
-for place in $tmp; do mount -t tmpfs -o mode=1777 tmp "$root$place"; done
+for place in $tmp; do mount -t tmpfs -o mode=1777,noexec,nosuid,nodev tmp "$root$place"; done
+for one in $mounts; do mount --bind "${one#*=}" "$root${one%%=*}"; done
 exec chroot "$root" setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs \
   --bounding-set=-all --inh-caps=-all "$@"
 """
@@ -80,6 +82,13 @@ class Image:
     def environment(self) -> dict[str, str]:
         """The variables that every process of it has."""
         return dict(text.split("=", 1) for text in self.config["Env"])
+
+    @property
+    def home(self) -> str:
+        """The home directory of its user, which Docker gives every process as HOME."""
+        users = [line.split(":") for line in (self.root / "etc/passwd").read_text().splitlines()]
+        (home,) = (user[5] for user in users if user[2] == self.config["User"])
+        return home
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield every file and directory below its root, without those that are mounted."""
@@ -186,7 +195,7 @@ class Builder:
         return Image(target, Path(self.asked("mount", container)), inspected, seconds)
 
 
-class Container:
+class Container(ClosedOnExit):
     """A container of an image: start, ask for its health, stop."""
 
     def __init__(
@@ -197,11 +206,17 @@ class Container:
         environment: Mapping[str, str] | None = None,
         command: Sequence[str] | None = None,
         writable: Sequence[str] = ("/tmp",),
+        mounts: Mapping[str, Path] | None = None,
         group: Path | None = None,
     ) -> None:
-        """``writable``: where a tmpfs is mounted. ``group``: its control group's directory."""
+        """Start it.
+
+        ``writable``: where a tmpfs is mounted. ``mounts``: directories of this machine, by their
+        place in the container; neither has a blank. ``group``: its control group's directory.
+        """
         self.image = image
-        self._environment = {**image.environment, **(environment or {})}
+        self._environment = {"HOME": image.home, **image.environment, **(environment or {})}
+        self._mounts = " ".join(f"{place}={path}" for place, path in (mounts or {}).items())
         words = [*image.config["Entrypoint"], *(command or image.config["Cmd"])]
         joins = (
             [] if group is None else ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "-"]
@@ -222,6 +237,7 @@ class Container:
                 str(self.image.root),
                 self.image.config["User"],
                 " ".join(writable),
+                self._mounts,
             ),
             *(
                 "/usr/bin/env",
@@ -232,6 +248,10 @@ class Container:
                 *words,
             ),
         ]
+
+    def close(self) -> None:
+        """Kill all its processes."""
+        self.process.kill()
 
     def healthy(self) -> bool:
         """Return whether the image's own health check succeeds, beside the process."""

@@ -45,7 +45,7 @@ FAULTS = ("lost", "503")
 
 @pytest.mark.parametrize("kills", [KILLS])
 @pytest.mark.thorough
-@pytest.mark.timeout(300 + 120 * KILLS)
+@pytest.mark.timeout(900 + 120 * KILLS)
 @pytest.mark.parametrize("stored", ["files", "s3"])
 def test_each_committed_record_is_there_once_however_often_it_is_killed(
     cluster: EmbeddedCluster, make_topic: MakeTopic, tmp_path: Path, kills: int, stored: str

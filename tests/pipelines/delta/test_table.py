@@ -30,7 +30,9 @@ def test_two_jobs_with_one_checkpoint_write_no_batch_twice(tmp_path: Path) -> No
     for tables in (first, second):
         tables["commits"].batch(OWNER)
     first["commits"].commit(OWNER, 0, a_file(first))
-    with pytest.raises(CaughtupError, match="another job with this checkpoint writes the table"):
+    with pytest.raises(
+        CaughtupError, match="another job writes with this checkpoint: it wrote the table"
+    ):
         second["commits"].commit(OWNER, 0, a_file(second))
     assert len(rows_of(tmp_path, "commits")) == 1
 

@@ -54,7 +54,26 @@ def test_no_java_at_all_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
             ),
             "java.io.IOException: No space left on device",
         ),
+        (
+            (
+                "Error from python worker:\n  /bin/python3: No module named pyspark\n"
+                "PYTHONPATH was:\n  /spark.jar\norg.apache.spark.SparkException: EOFException"
+            ),
+            "Error from python worker: /bin/python3: No module named pyspark",
+        ),
     ],
 )
 def test_a_failure_is_said_in_one_line(text: str, line: str) -> None:
     assert one_line(ValueError(text)) == line
+
+
+@pytest.mark.parametrize("colon", ["", ":"], ids=["Spark 3.5", "since Spark 4"])
+def test_workers_of_another_python_are_said_with_what_to_do(colon: str) -> None:
+    text = (
+        f"Raised.\n[PYTHON_VERSION_MISMATCH] Python in worker has different version{colon} 3.12 "
+        f"than that in driver{colon} 3.11, PySpark cannot run.\nPlease check"
+    )
+    assert one_line(ValueError(text)) == (
+        "executors run Python 3.12, the driver 3.11: name one of the driver's release in "
+        "PYSPARK_PYTHON or spark.pyspark.python"
+    )
