@@ -89,7 +89,7 @@ def test_the_log_is_not_read_by_requests_that_are_not_offered(
         for rules, source in (
             ([], "read __consumer_offsets"),
             ([rewriting_rules.offering({Key.FETCH: (10, 17)})], "source"),
-            ([rewriting_rules.offering({Key.LIST_OFFSETS: (5, 11)})], "source"),
+            ([rewriting_rules.offering({Key.LIST_OFFSETS: (6, 11)})], "source"),
         ):
             proxy.rules = rules
             servers = ["--bootstrap-servers", proxy.bootstrap_servers, "--format", "json"]
