@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
+from typing import TypeVar
+
+from aiokafka.errors import ClusterAuthorizationFailedError, KafkaError
+
+from caughtup.agents.kafka.protocol.decoding import explain_failure
+
+_Told = TypeVar("_Told")
 
 #: How long a name counts. What was refused is refused again most likely, and each refusal is a line
 #: in the brokers' logs; but rights may be granted at any time.
@@ -45,3 +52,28 @@ class RecentNames:
     def __contains__(self, name: str) -> bool:
         at = self._at.get(name)
         return at is not None and self._clock() - at < SECONDS
+
+
+async def ask_unless_refused(
+    refused: RecentNames,
+    what: str,
+    ask: Callable[[], Awaitable[_Told]],
+    missing: set[str],
+    operation: str = "DESCRIBE",
+) -> _Told | None:
+    """Ask for something of the cluster; if it is not told, add that to ``missing`` and return None.
+
+    What was refused for want of ``operation`` on the cluster is noted in ``refused``, and not asked
+    for again for ten minutes.
+    """
+    if what in refused:
+        failure: KafkaError = ClusterAuthorizationFailedError()
+    else:
+        try:
+            return await ask()
+        except KafkaError as error:
+            failure = error
+            if isinstance(error, ClusterAuthorizationFailedError):
+                refused.add(what)
+    missing.add(f"{what}: {explain_failure(failure, operation)}")
+    return None

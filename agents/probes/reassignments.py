@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from aiokafka.errors import (
-    ClusterAuthorizationFailedError,
     KafkaError,
     UnknownTopicOrPartitionError,
     for_code,
@@ -27,7 +26,7 @@ from caughtup.agents.kafka.protocol.cluster_answers import (
     zookeeper_decides,
 )
 from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.kafka.recent_names import RecentNames
+from caughtup.agents.kafka.recent_names import RecentNames, ask_unless_refused
 from caughtup.agents.probes.replicas import BrokerReplicas, observe_replicas
 from caughtup.agents.probes.throttles import ThrottleObserver, ThrottleRates
 from caughtup.models.ids import TopicPartition
@@ -195,20 +194,7 @@ class ReassignmentObserver:
     async def _ask(
         self, what: str, ask: Callable[[], Awaitable[_Told]], missing: set[str]
     ) -> _Told | None:
-        """Ask the controller; if it does not tell, add that to ``missing`` and return None.
-
-        What it refused is not asked for again for ten minutes.
-        """
-        if what in self._refused:
-            missing.add(f"{what}: {explain_failure(ClusterAuthorizationFailedError())}")
-            return None
-        try:
-            return await ask()
-        except KafkaError as error:
-            if isinstance(error, ClusterAuthorizationFailedError):
-                self._refused.add(what)
-            missing.add(f"{what}: {explain_failure(error)}")
-            return None
+        return await ask_unless_refused(self._refused, what, ask, missing)
 
     async def _quorum(self, missing: set[str]) -> Quorum:
         found = await self._ask("the controllers' quorum", self.protocol.describe_quorum, missing)

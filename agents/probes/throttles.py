@@ -15,7 +15,6 @@ from functools import partial
 from typing import TypeVar
 
 from aiokafka.errors import (
-    ClusterAuthorizationFailedError,
     KafkaError,
     TopicAuthorizationFailedError,
     for_code,
@@ -24,11 +23,12 @@ from aiokafka.errors import (
 from caughtup.agents.kafka.protocol.answers import ResourceConfigs
 from caughtup.agents.kafka.protocol.client import ClusterProtocol
 from caughtup.agents.kafka.protocol.decoding import explain_failure
-from caughtup.agents.kafka.recent_names import RecentNames
+from caughtup.agents.kafka.recent_names import RecentNames, ask_unless_refused
 from caughtup.models.records.keys import is_topic
 from caughtup.models.records.reassignments import ThrottleRecord
 
 _Told = TypeVar("_Told")
+_OPERATION = "DESCRIBE_CONFIGS"
 
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -124,20 +124,7 @@ class ThrottleObserver:
     async def _ask(
         self, what: str, ask: Callable[[], Awaitable[_Told]], into: Throttles
     ) -> _Told | None:
-        """Ask for something of the cluster's; if it is not told, note that and return None.
-
-        What was refused is not asked for again for ten minutes.
-        """
-        if what in self._refused:
-            into.missing.add(f"{what}: {_why(ClusterAuthorizationFailedError())}")
-            return None
-        try:
-            return await ask()
-        except KafkaError as error:
-            if isinstance(error, ClusterAuthorizationFailedError):
-                self._refused.add(what)
-            into.missing.add(f"{what}: {_why(error)}")
-            return None
+        return await ask_unless_refused(self._refused, what, ask, into.missing, _OPERATION)
 
     async def _topics(self, topics: Sequence[str], into: Throttles) -> None:
         asked = [topic for topic in topics if topic not in self._refused_topics]
@@ -186,7 +173,7 @@ def _add_topics(found: Iterable[ResourceConfigs], into: Throttles) -> None:
 
 
 def _why(error: KafkaError) -> str:
-    return explain_failure(error, "DESCRIBE_CONFIGS")
+    return explain_failure(error, _OPERATION)
 
 
 def _rate(value: str | None) -> int | None:
