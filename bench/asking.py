@@ -28,14 +28,14 @@ from caughtup.bench.live_load import again_and_again
 from caughtup.bench.offsets.command import OFFSETS_PARTITIONS
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.bench.options import groups_option, partitions_option
-from caughtup.bench.peers import (
+from caughtup.bench.other_tools import (
     BrokerRequests,
-    Peer,
-    RunningPeer,
+    OtherTool,
+    RunningTool,
     klag_option,
-    klag_peer,
+    klag_tool,
     kminion_option,
-    kminion_peer,
+    kminion_tool,
 )
 from caughtup.models.errors import CaughtupError
 
@@ -119,8 +119,8 @@ def asking(
             measuring = _Measuring(stage, groups * moving // 100, partitions, seconds)
             for interval in intervals:
                 rows.append(measuring.service(interval))
-                peers = _peers(stage, interval, kminion, klag)
-                rows += [measuring.peer(peer, interval) for peer in peers]
+                tools = _others(stage, interval, kminion, klag)
+                rows += [measuring.other(tool, interval) for tool in tools]
             rows.append(_by_librdkafka(stage))
     except CaughtupError as error:
         raise UserError(error.message) from error
@@ -153,14 +153,14 @@ def _cell(row: Figures, name: str, form: str) -> str:
     return form.format(row[name]) if row.get(name) is not None else ""
 
 
-def _peers(
+def _others(
     stage: DemoStage, interval: float, program: Path | None, command: str | None
-) -> Iterator[Peer]:
+) -> Iterator[OtherTool]:
     servers = stage.cluster.bootstrap_servers
     if program is not None:
-        yield kminion_peer(program, servers, reads_log=False)
+        yield kminion_tool(program, servers, reads_log=False)
     if command is not None:
-        yield klag_peer(command, servers, interval)
+        yield klag_tool(command, servers, interval)
 
 
 def _topic(group: int) -> str:
@@ -222,9 +222,9 @@ class _Measuring:
         figures["round_seconds"] = float(found[1]) if found else None
         return figures
 
-    def peer(self, peer: Peer, interval: float) -> Figures:
+    def other(self, tool: OtherTool, interval: float) -> Figures:
         """Measure another tool; a round is what a scrape takes."""
-        running = RunningPeer(peer, self._stage.processes)
+        running = RunningTool(tool, self._stage.processes)
         took: list[float] = []
 
         def scrape(_: threading.Event) -> None:
@@ -236,7 +236,7 @@ class _Measuring:
             figures = self._measured(running.process.pid, scrape, interval)
         finally:
             running.process.terminate()
-        figures["name"] = f"{peer.name}, every {interval:g} s"
+        figures["name"] = f"{tool.name}, every {interval:g} s"
         figures["round_seconds"] = statistics.median(took) if took else None
         return figures
 

@@ -30,7 +30,7 @@ from caughtup.bench.options import (
     partitions_option,
     rounds_option,
 )
-from caughtup.bench.peers import RunningPeer, kminion_option, kminion_peer
+from caughtup.bench.other_tools import RunningTool, kminion_option, kminion_tool
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class _Measuring:
 
     def kminion(self, program: Path) -> Figures:
         """Start kminion, measure and stop it."""
-        peer = kminion_peer(program, self._stage.cluster.bootstrap_servers, reads_log=True)
-        running = RunningPeer(peer, self._stage.processes)
+        tool = kminion_tool(program, self._stage.cluster.bootstrap_servers, reads_log=True)
+        running = RunningTool(tool, self._stage.processes)
         try:
             return self._measured(
                 running.process.pid, lambda _: running.scrape(), running.records_read

@@ -41,7 +41,7 @@ klag_option = click.option(
 )
 
 
-class Peer(NamedTuple):
+class OtherTool(NamedTuple):
     """A tool's command, and the environment by which it is configured, without its port."""
 
     name: str
@@ -51,7 +51,7 @@ class Peer(NamedTuple):
     ready_path: str
 
 
-def kminion_peer(program: Path, bootstrap_servers: str, *, reads_log: bool) -> Peer:
+def kminion_tool(program: Path, bootstrap_servers: str, *, reads_log: bool) -> OtherTool:
     """Return kminion with its defaults: it asks at each scrape, or reads the offsets log.
 
     It shows nothing of log directories, since the service asks for none here.
@@ -63,35 +63,35 @@ def kminion_peer(program: Path, bootstrap_servers: str, *, reads_log: bool) -> P
         "MINION_LOGDIRS_ENABLED": "false",
         "EXPORTER_HOST": "127.0.0.1",
     }
-    return Peer(f"kminion, {mode}", (str(program),), environment, "EXPORTER_PORT", "ready")
+    return OtherTool(f"kminion, {mode}", (str(program),), environment, "EXPORTER_PORT", "ready")
 
 
-def klag_peer(command: str, bootstrap_servers: str, interval_seconds: float) -> Peer:
+def klag_tool(command: str, bootstrap_servers: str, interval_seconds: float) -> OtherTool:
     """Return klag, which asks in each interval, and answers scrapes from memory."""
     environment = {
         "KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
         "METRICS_REPORTER": "prometheus",
         "METRICS_INTERVAL_MS": str(round(interval_seconds * 1000)),
     }
-    return Peer("klag", tuple(shlex.split(command)), environment, "HTTP_PORT", "readyz")
+    return OtherTool("klag", tuple(shlex.split(command)), environment, "HTTP_PORT", "readyz")
 
 
-class RunningPeer:
+class RunningTool:
     """A tool that runs and is ready."""
 
-    def __init__(self, peer: Peer, processes: Processes) -> None:
+    def __init__(self, tool: OtherTool, processes: Processes) -> None:
         """Start it and wait until it is ready. Raises CaughtupError ``bench_failed``."""
         from caughtup.demo.processes.children import free_ports
 
         (self._port,) = free_ports(1)
-        environment = {**peer.environment, peer.port_variable: str(self._port)}
-        name = f"{peer.name.partition(',')[0]}-{self._port}"
-        self.process: Process = processes.start(name, peer.command, environment)
+        environment = {**tool.environment, tool.port_variable: str(self._port)}
+        name = f"{tool.name.partition(',')[0]}-{self._port}"
+        self.process: Process = processes.start(name, tool.command, environment)
         began = time.monotonic()
-        while not self._is_ready(peer.ready_path):
+        while not self._is_ready(tool.ready_path):
             if self.process.exit_code is not None or time.monotonic() - began > _READY_SECONDS:
                 why = self.process.first_error()
-                raise CaughtupError("bench_failed", f"{peer.name} was not ready: {why}")
+                raise CaughtupError("bench_failed", f"{tool.name} was not ready: {why}")
             time.sleep(_POLL_SECONDS)
         self.ready_seconds = time.monotonic() - began
 

@@ -25,7 +25,7 @@ from caughtup.bench.options import (
     groups_option,
     partitions_option,
 )
-from caughtup.bench.peers import RunningPeer, kminion_option, kminion_peer
+from caughtup.bench.other_tools import RunningTool, kminion_option, kminion_tool
 from caughtup.models.errors import CaughtupError
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def _measured(
         finally:
             fleet.close()
     if program is not None:
-        running = RunningPeer(
-            kminion_peer(program, stage.cluster.bootstrap_servers, reads_log=True), stage.processes
+        running = RunningTool(
+            kminion_tool(program, stage.cluster.bootstrap_servers, reads_log=True), stage.processes
         )
         time.sleep(settle)
         (figures,) = _used(

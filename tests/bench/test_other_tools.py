@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from caughtup.bench.peers import BrokerRequests, Peer, RunningPeer, klag_peer, kminion_peer
+from caughtup.bench.other_tools import (
+    BrokerRequests,
+    OtherTool,
+    RunningTool,
+    klag_tool,
+    kminion_tool,
+)
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.processes.children import Processes
 from caughtup.models.errors import CaughtupError
@@ -36,20 +42,20 @@ def test_a_broker_counts_the_requests_of_each_api() -> None:
 
 
 def test_a_tool_is_configured_by_its_environment() -> None:
-    found = kminion_peer(Path("/opt/kminion"), "one:9092,two:9092", reads_log=True)
+    found = kminion_tool(Path("/opt/kminion"), "one:9092,two:9092", reads_log=True)
     assert found.command == ("/opt/kminion",)
     assert found.environment["KAFKA_BROKERS"] == "one:9092,two:9092"
     assert found.environment["MINION_CONSUMERGROUPS_SCRAPEMODE"] == "offsetsTopic"
-    other = klag_peer("java -cp 'a b' Main", "one:9092", 2.5)
+    other = klag_tool("java -cp 'a b' Main", "one:9092", 2.5)
     assert other.command == ("java", "-cp", "a b", "Main")
     assert other.environment["METRICS_INTERVAL_MS"] == "2500"
 
 
 def test_a_tool_that_ends_is_named_with_its_error() -> None:
     program = (sys.executable, "-c", "import sys; sys.exit('ERROR no such setting')")
-    peer = Peer("other, its mode", program, {}, "PORT", "ready")
+    tool = OtherTool("other, its mode", program, {}, "PORT", "ready")
     with Processes() as processes, pytest.raises(CaughtupError) as raised:
-        RunningPeer(peer, processes)
+        RunningTool(tool, processes)
     assert raised.value.message == "other, its mode was not ready: no such setting"
 
 
@@ -60,8 +66,8 @@ def test_metrics_are_read_once_it_is_ready(tmp_path: Path) -> None:
     )
     program = (sys.executable, "-c", SERVER)
     with Processes() as processes:
-        running = RunningPeer(
-            Peer("other", program, {"AT": str(tmp_path)}, "PORT", "ready"), processes
+        running = RunningTool(
+            OtherTool("other", program, {"AT": str(tmp_path)}, "PORT", "ready"), processes
         )
         assert running.records_read() == 1_250_000
         assert running.ready_seconds > 0
