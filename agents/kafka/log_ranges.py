@@ -150,7 +150,7 @@ class _RangeReader:
         """Drop what was asked for."""
         asked, self._asked = self._asked, None
         if asked is not None and not asked.cancel() and not asked.cancelled():
-            asked.exception()  # otherwise asyncio reports one that nobody looked at
+            asked.exception()  # retrieved, so that asyncio does not log it
 
     def read(self, following: _RangeReader | None = None) -> Iterator[LogRecords]:
         """Yield what counts, answer by answer; before the last one, ``following`` asks."""

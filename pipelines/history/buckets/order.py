@@ -9,7 +9,7 @@ import numpy as np
 
 from caughtup.pipelines.history.buckets.lag_columns import Flags, Ints, starts
 
-#: A table of as many entries for each row, or so many in all, is worth its memory.
+#: The largest table of ranks: this many entries for each row, or this many in all.
 _A_ROW, _LEAST = 4, 1 << 16
 #: Numpy sorts numbers of 16 bits by counting them.
 _DIGIT = 16
