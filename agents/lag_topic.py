@@ -188,13 +188,16 @@ class LagTopic(Service):
             written = self._written.setdefault(group, {})
             for key, value in _records(self._state, group):
                 there.add(key)
-                if written.get(key) != _mark(value):
-                    await self._send(producer, group, key, value)
+                if written.get(key) != (mark := _mark(value)):
+                    await self._send(producer, group, key, value, mark)
                 if self._is_turn_over():  # most lines need no coroutine
                     await self._yield_turn(producer)
         return there
 
-    async def _send(self, producer: Producer, group: str, key: bytes, value: bytes | None) -> None:
+    async def _send(
+        self, producer: Producer, group: str, key: bytes, value: bytes | None, mark: int = 0
+    ) -> None:
+        """Write a record, once there is room for it; ``mark`` is that of its value."""
         while not self.should_stop:
             try:
                 if self._may_publish():
@@ -211,7 +214,7 @@ class LagTopic(Service):
         if value is None:
             written.pop(key, None)
         else:
-            written[key] = _mark(value)
+            written[key] = mark
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         """Log a record that wasn't written, and mark it to be written again."""

@@ -5,10 +5,12 @@ An advance adds a step, for which there is room. All others are applied one by o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
+
 import numpy as np
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
-from caughtup.models.commits.row_index import names_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import STEPS_KEPT
 from caughtup.models.histories.end_offset_table import EndOffsetTable
@@ -17,12 +19,17 @@ from caughtup.models.polls.commit_columns import NO_TOPIC_ID, CommitColumns
 
 
 def apply_advances(
-    table: CommitTable, commits: CommitColumns, indices: Ints, rows: Ints, ends: EndOffsetTable
+    table: CommitTable,
+    commits: CommitColumns,
+    indices: Ints,
+    rows: Ints,
+    ends: EndOffsetTable,
+    names: Mapping[int, tuple[str, str]],
 ) -> Rows:
     """Apply those of the commits that only add a step; return which they are.
 
     ``indices`` are commits on the topics of the last ones, in ``rows`` that have a commit and
-    weren't rewound.
+    weren't rewound; ``names`` are the group and topic of each of their heads.
     """
     columns, steps = table.columns, table.steps
     offset, time_ms = commits.offset[indices], commits.time_ms[indices]
@@ -36,7 +43,7 @@ def apply_advances(
     rows, indices, slots = rows[applied], indices[applied], slots[applied]
     offset, time_ms = offset[applied], time_ms[applied]
     before, step_ms = columns.offset[rows], columns.step_ms[rows]
-    since_ms = np.maximum(step_ms, _unread_since_ms(commits, indices, before, ends))
+    since_ms = np.maximum(step_ms, _unread_since_ms(commits, indices, before, ends, names))
     steps.append(slots, np.column_stack((before, step_ms, columns.wait_ms[rows])))
     columns.offset[rows] = offset
     columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
@@ -46,15 +53,25 @@ def apply_advances(
 
 
 def _unread_since_ms(
-    commits: CommitColumns, indices: Ints, before: Ints, ends: EndOffsetTable
+    commits: CommitColumns,
+    indices: Ints,
+    before: Ints,
+    ends: EndOffsetTable,
+    names: Mapping[int, tuple[str, str]],
 ) -> Ints:
     """Return since when each group had something to read beyond its last commit, 0 if unknown."""
-    head, found = commits.head[indices], np.zeros(len(indices), np.int64)
-    order = np.argsort(head, kind="stable")
-    for some in np.split(order, np.flatnonzero(np.diff(head[order])) + 1):
-        _, topic = names_of(commits.heads[head.item(some.item(0))])
-        numbers = commits.partition[indices[some]].tolist()
-        found[some] = ends.unread_since_ms(topic, numbers, before[some].tolist())
+    heads, of_head = np.unique(commits.head[indices], return_inverse=True)
+    topics: dict[str, int] = {}
+    numbers = [topics.setdefault(names[head][1], len(topics)) for head in heads.tolist()]
+    topic = np.array(numbers)[of_head]
+    order = np.argsort(topic, kind="stable")
+    bounds = np.searchsorted(topic[order], np.arange(len(topics) + 1)).tolist()
+    partitions, offsets = commits.partition[indices[order]].tolist(), before[order].tolist()
+    since: list[int] = []
+    for name, (start, end) in zip(topics, pairwise(bounds), strict=True):
+        since += ends.unread_since_ms(name, partitions[start:end], offsets[start:end])
+    found = np.empty(len(indices), np.int64)
+    found[order] = since
     return found
 
 

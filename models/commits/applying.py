@@ -106,16 +106,16 @@ def apply_live(
     nothing, is_plain = _repeated(
         table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
     )
+    heads = commits.head[last]
+    names = {number: names_of(commits.heads[number]) for number in np.unique(heads).tolist()}
     is_news = ~nothing
-    at_once = _applied_at_once(table, commits, last, rows[last], is_news, is_plain, ends)
+    at_once = _applied_at_once(table, commits, last, rows[last], is_news, is_plain, ends, names)
     is_news &= ~at_once
-    names: dict[int, tuple[str, str]] = {}
-    changed = {names_of(commits.heads[n])[0] for n in set(commits.head[last[at_once]].tolist())}
+    changed = {names[number][0] for number in np.unique(heads[at_once]).tolist()}
     for at in np.flatnonzero(is_news).tolist():
         index = last.item(at)
-        number = commits.head.item(index)
-        head = commits.heads[number]
-        group, topic = names.get(number) or names.setdefault(number, names_of(head))
+        head = heads.item(at)
+        group, topic = names[head]
         partition = TopicPartition(topic, commits.partition.item(index))
         changed.add(group)
         try:
@@ -126,12 +126,13 @@ def apply_live(
             of_topic = topic_id.item(at)
             known = None if of_topic == NO_TOPIC_ID else commits.topic_ids[of_topic]
             history = ends.history(partition)
-            _apply(table, head, partition, made, time_ms.item(at), known, history, now_ms)
+            at_ms = time_ms.item(at)
+            _apply(table, commits.heads[head], partition, made, at_ms, known, history, now_ms)
         except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
     table.sweep(commits.heads)
-    repeated = np.unique(commits.head[last[nothing]]).tolist()
-    table.note(changed, [names_of(commits.heads[number])[0] for number in repeated])
+    repeated = np.unique(heads[nothing]).tolist()
+    table.note(changed, [names[number][0] for number in repeated])
 
 
 def _applied_at_once(
@@ -142,15 +143,18 @@ def _applied_at_once(
     is_news: Rows,
     is_plain: Rows,
     ends: EndOffsetTable,
+    names: Mapping[int, tuple[str, str]],
 ) -> Rows:
     """Apply the commits that advance or begin a history; return which of ``last`` they are.
+
+    ``names``: group and topic of the heads of ``last``.
 
     If that fails, all are left to be applied one by one, where a failure affects one.
     """
     applied = np.zeros(len(last), np.bool_)
     with suppress(Exception):
         plain = np.flatnonzero(is_news & is_plain)
-        applied[plain] = apply_advances(table, commits, last[plain], rows[plain], ends)
+        applied[plain] = apply_advances(table, commits, last[plain], rows[plain], ends, names)
         there = (rows != NO_ROW) & (table.columns.offset[rows] != NO_OFFSET)
         first = np.flatnonzero(is_news & ~there & (commits.offset[last] != NO_OFFSET))
         if first.size:

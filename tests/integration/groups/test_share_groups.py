@@ -114,3 +114,10 @@ def test_members_and_the_verdict(
     print(explained.out)
     java.tell(f"leave {name}")
     wait_for("nobody is left", lambda: line().get("members") == 0, 60)
+
+    produce(sharing, f"{name}-topic", 5)
+    wait_for("it has the lag", lambda: line().get("lag") == 5, 30)
+    for where in (["--service", service.url], ["-b", sharing.bootstrap_servers]):
+        asked = caughtup("why", *where, "--format", "json", name, directory=tmp_path)
+        links = asked.lines[0]["links"]
+        assert [(link["kind"], link.get("lag")) for link in links] == [("no_members", 5)], links
