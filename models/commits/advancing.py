@@ -85,7 +85,7 @@ def apply_first(table: CommitTable, commits: CommitColumns, indices: Ints) -> No
     columns.wait_ms[rows] = NO_WAIT
     columns.topic_id[rows] = topic_numbers(table, commits, indices)
     columns.changed[rows] = table.changes + 1
-    np.add.at(table.row_index.counts, heads, 1)
+    table.row_index.count(heads, 1)
 
 
 def topic_numbers(table: CommitTable, commits: CommitColumns, indices: Ints) -> Ints:

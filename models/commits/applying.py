@@ -55,7 +55,7 @@ def apply_past(table: CommitTable, commits: CommitColumns) -> None:
     columns.offset[rows] = offset
     columns.commit_ms[rows] = time_ms
     columns.topic_id[rows] = np.where(is_new | (topic_id != NO_TOPIC_ID), topic_id, known_id)
-    np.add.at(table.row_index.counts, of_head[is_new], 1)
+    table.row_index.count(of_head[is_new], 1)
     if deleted.any():
         table.sweep(commits.heads)
 
@@ -75,7 +75,7 @@ def _delete_rows(table: CommitTable, rows: Ints, heads: Ints) -> None:
     rows = rows[there]
     table.forget_steps(rows)
     table.columns.offset[rows] = NO_OFFSET
-    np.subtract.at(table.row_index.counts, heads[there], 1)
+    table.row_index.count(heads[there], -1)
 
 
 #: Called with the group and partition of a commit that failed, before the next one.
@@ -170,7 +170,7 @@ def delete(table: CommitTable, group: str, partition: TopicPartition) -> None:
     if row != NO_ROW and table.columns.offset[row] != NO_OFFSET:
         table.forget_steps(np.array([row]))
         table.columns.offset[row] = NO_OFFSET
-        table.row_index.counts[head] -= 1
+        table.row_index.count(head, -1)
 
 
 def made_commits(
@@ -213,7 +213,7 @@ def _apply(
     row = row_index.add_row(number, partition.partition)
     if table.columns.offset[row] == NO_OFFSET:
         table.keep(row, CommitHistory(offset, time_ms, topic_id))
-        row_index.counts[number] += 1
+        row_index.count(number, 1)
         return
     known = table.history(row)
     if known.topic_id is None:

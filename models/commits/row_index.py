@@ -29,7 +29,7 @@ PARTITION_BITS = 30
 class RowIndex:
     """Rows by head and partition.
 
-    ``counts`` (int64, by head) is the number of commits, set by callers.
+    ``counts`` (int64, by head) is the number of rows that have a commit, as callers ``count`` them.
     """
 
     def __init__(self, columns: CommitTableColumns) -> None:
@@ -42,6 +42,9 @@ class RowIndex:
         self._first = np.zeros(_FEWEST_HEADS, np.int64)
         self._sizes = np.zeros(_FEWEST_HEADS, np.int64)
         self.counts = np.zeros(_FEWEST_HEADS, np.int64)
+        #: The number of the last change of each head's rows, among those of all.
+        self._laid = np.zeros(_FEWEST_HEADS, np.int64)
+        self._changes = 0
         self._single_rows: dict[int, dict[int, int]] = {}
         self._free_heads: list[int] = []
         self._free_blocks: dict[int, list[int]] = {}
@@ -66,9 +69,9 @@ class RowIndex:
             number = len(self._heads)
             self._heads.append(head)
             if number == len(self.counts):
-                self._first, self._sizes, self.counts = (
+                self._first, self._sizes, self.counts, self._laid = (
                     np.concatenate((column, np.zeros_like(column)))
-                    for column in (self._first, self._sizes, self.counts)
+                    for column in (self._first, self._sizes, self.counts, self._laid)
                 )
         self._numbers[head] = number
         self._of_group.setdefault(group, []).append(number)
@@ -105,9 +108,27 @@ class RowIndex:
             left = [number for number in self._of_group[group] if number not in gone]
             if left:
                 self._of_group[group] = left
+                self._relaid(left)
             else:
                 del self._of_group[group]
         return left_topics
+
+    def count(self, heads: Ints | int, change: int) -> None:
+        """Count rows of these heads that got their first commit (1) or lost their commit (-1)."""
+        np.add.at(self.counts, heads, change)
+        self._relaid(heads)
+
+    def layout(self, group: str) -> int:
+        """Return a number that changes when other rows of a group have a commit, or when rows move.
+
+        0 for a group without heads.
+        """
+        heads = self._of_group.get(group)
+        return int(self._laid[heads].max()) if heads else 0
+
+    def _relaid(self, heads: Ints | list[int] | int) -> None:
+        self._changes += 1
+        self._laid[heads] = self._changes
 
     def row(self, head: int, partition: int) -> int:
         """Return the row of a partition; NO_ROW without one."""
@@ -203,6 +224,7 @@ class RowIndex:
             self._free_block(row, 1)
         if not apart:
             self._single_rows.pop(head, None)
+        self._relaid(head)
 
     def _take(self, size: int) -> int:
         free = self._free_blocks.get(size)

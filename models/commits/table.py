@@ -193,10 +193,17 @@ class CommitTable:
             found.times_ms.extend(commit_ms.tolist())
         return found
 
+    def layout(self, group: str) -> int:
+        """Return a number that stays the same as long as ``rows_of`` returns the same.
+
+        Other offsets don't change it; 0 for a group without commits.
+        """
+        return self.row_index.layout(group)
+
     def rows_of(self, group: str) -> list[tuple[str, Ints, Ints]]:
         """Return the topics on which a group has commits: of each the partitions, and their rows.
 
-        The rows are valid until ``changed`` returns another number.
+        The rows are valid until ``layout`` returns another number.
         """
         row_index = self.row_index
         return [

@@ -39,7 +39,8 @@ class GroupLines(NamedTuple):
     """A group's partitions, those with a commit first, and the rows of their figures.
 
     ``rows`` are the rows of its commits, ``ends`` those of all its partitions' end offsets (int64).
-    It is valid while ``changed``, ``membership`` and ``layout`` are those of the state.
+    It is valid while ``laid``, ``membership`` and ``ends_laid`` are the state's: the numbers of its
+    layouts of the commits and of the ends.
     """
 
     group: str
@@ -48,9 +49,9 @@ class GroupLines(NamedTuple):
     ends: Ints
     written: LineTemplates
     committed: list[tuple[str, Ints]]
-    changed: int
+    laid: int
     membership: Membership | None
-    layout: int
+    ends_laid: int
 
 
 class Slice(NamedTuple):
@@ -136,13 +137,13 @@ class GroupLabels:
 
     def of(self, state: ClusterState, group: str) -> GroupLines:
         """Return a group's partitions and lines as they are now."""
-        changed, layout = state.commits.changed(group), state.ends.layout
+        laid, ends_laid = state.commits.layout(group), state.ends.layout
         membership = state.groups.membership(group)
         known = self._known.get(group)
         if (
             known is None
-            or known.changed != changed
-            or known.layout != layout
+            or known.laid != laid
+            or known.ends_laid != ends_laid
             or known.membership is not membership
         ):
             known = _group_lines(state, group, membership, known, self.detail, self._names)
@@ -174,7 +175,7 @@ def _group_lines(
     names: LabelNames,
 ) -> GroupLines:
     """Return a group's partitions, with the lines of ``before`` if the partitions are the same."""
-    changed, layout = state.commits.changed(group), state.ends.layout
+    laid, ends_laid = state.commits.layout(group), state.ends.layout
     found = state.commits.rows_of(group)
     committed = [(topic, numbers) for topic, numbers, _ in found]
     if (
@@ -200,9 +201,9 @@ def _group_lines(
         np.concatenate(ends) if ends else _NO_ROWS,
         written,
         committed,
-        changed,
+        laid,
         membership,
-        layout,
+        ends_laid,
     )
 
 

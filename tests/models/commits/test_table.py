@@ -252,3 +252,56 @@ def test_the_table_holds_what_a_plain_dictionary_would(
     assert contents(made) == [(*key, plain[key]) for key in sorted(plain)]
     assert len(made) == len(plain)
     assert set(made.groups()) == {group for group, _ in plain}
+
+
+def rows(made: CommitTable, group: str) -> list[tuple[str, list[int], list[int]]]:
+    return [
+        (topic, numbers.tolist(), found.tolist()) for topic, numbers, found in made.rows_of(group)
+    ]
+
+
+@settings(print_blob=True, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(
+                st.sampled_from("ab"),
+                st.sampled_from(("orders", "clicks")),
+                st.sampled_from((0, 1, 2, 7, 40, 1_000)),
+                st.none() | st.integers(0, 99),
+            ),
+            min_size=1,
+            max_size=8,
+        ),
+        max_size=12,
+    ),
+    st.booleans(),
+)
+def test_other_rows_have_another_layout_and_other_offsets_do_not(
+    polls: list[list[tuple[str, str, int, int | None]]], past: bool
+) -> None:
+    made = CommitTable()
+    seen = {group: (made.layout(group), rows(made, group)) for group in "ab"}
+    for at_ms, poll in enumerate(polls):
+        commits = columns(
+            [
+                (
+                    group,
+                    TopicPartition(topic, number),
+                    None if offset is None else commit(offset, at_ms),
+                )
+                for group, topic, number, offset in poll
+            ]
+        )
+        if past:
+            apply_past(made, commits)
+        else:
+            apply_live(made, commits, NOBODY)
+        for group, (layout, before) in seen.items():
+            now = made.layout(group), rows(made, group)
+            assert (now[0] == layout) <= (now[1] == before)
+            is_new = not before or any(one[0] == group and one[3] is None for one in poll)
+            known = {(topic, number) for topic, numbers, _ in before for number in numbers}
+            if not is_new and {one[1:3] for one in poll if one[0] == group} <= known:
+                assert now[0] == layout
+            seen[group] = now
