@@ -117,7 +117,14 @@ def test_members_and_the_verdict(
 
     produce(sharing, f"{name}-topic", 5)
     wait_for("it has the lag", lambda: line().get("lag") == 5, 30)
-    for where in (["--service", service.url], ["-b", sharing.bootstrap_servers]):
+
+    def causes(*where: str) -> list[tuple[str, int | None]]:
         asked = caughtup("why", *where, "--format", "json", name, directory=tmp_path)
-        links = asked.lines[0]["links"]
-        assert [(link["kind"], link.get("lag")) for link in links] == [("no_members", 5)], links
+        return [(link["kind"], link.get("lag")) for link in asked.lines[0]["links"]]
+
+    assert causes("-b", sharing.bootstrap_servers) == [("no_members", 5)]
+    wait_for(
+        "it has stopped for that reason",
+        lambda: causes("--service", service.url) == [("no_members", 5)],
+        60,
+    )
