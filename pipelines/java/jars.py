@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from caughtup.models.errors import CaughtupError
 from caughtup.pipelines.extras import install_command
 from caughtup.pipelines.java.find import QUICK_START, find_java
@@ -327,6 +324,16 @@ def _locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _progress(name: str, directory: Path) -> Iterator[Callable[[RetrievalProgress], None]]:
+    # Here, since Spark's executors import this module, and have no rich.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     console = Console(stderr=True)
     if not console.is_terminal:
         console.print(f"Fetching the {name} jars into {directory}, once.", soft_wrap=True)
