@@ -6,7 +6,6 @@ An advance adds a step, for which there is room. All others are applied one by o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 
@@ -60,19 +59,9 @@ def _unread_since_ms(
     names: Mapping[int, tuple[str, str]],
 ) -> Ints:
     """Return since when each group had something to read beyond its last commit, 0 if unknown."""
-    heads, of_head = np.unique(commits.head[indices], return_inverse=True)
-    topics: dict[str, int] = {}
-    numbers = [topics.setdefault(names[head][1], len(topics)) for head in heads.tolist()]
-    topic = np.array(numbers)[of_head]
-    order = np.argsort(topic, kind="stable")
-    bounds = np.searchsorted(topic[order], np.arange(len(topics) + 1)).tolist()
-    partitions, offsets = commits.partition[indices[order]].tolist(), before[order].tolist()
-    since: list[int] = []
-    for name, (start, end) in zip(topics, pairwise(bounds), strict=True):
-        since += ends.unread_since_ms(name, partitions[start:end], offsets[start:end])
-    found = np.empty(len(indices), np.int64)
-    found[order] = since
-    return found
+    topics = [names[head][1] for head in commits.head[indices].tolist()]
+    partitions, offsets = commits.partition[indices].tolist(), before.tolist()
+    return np.array(ends.unread_since_ms(topics, partitions, offsets), np.int64)
 
 
 def apply_first(table: CommitTable, commits: CommitColumns, indices: Ints) -> None:

@@ -117,11 +117,13 @@ class EndOffsetTable:
         """Return a partition's history, None without one."""
         return self._histories.get(partition)
 
-    def unread_since_ms(self, topic: str, partitions: list[int], offsets: list[int]) -> list[int]:
+    def unread_since_ms(
+        self, topics: list[str], partitions: list[int], offsets: list[int]
+    ) -> list[int]:
         """Return when each log was last seen without a record at an offset (ms), 0 if it never was."""
         histories = self._histories
         found = []
-        for number, offset in zip(partitions, offsets, strict=True):
+        for topic, number, offset in zip(topics, partitions, offsets, strict=True):
             history = histories.get((topic, number))  # type: ignore[call-overload]  # as fast as can be
             found.append(0 if history is None else history.unread_at_ms(offset))
         return found
