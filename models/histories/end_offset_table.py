@@ -108,6 +108,11 @@ class EndOffsetTable:
         """
         return self._last_moved.get(topic, 0)
 
+    def moved_since(self, partition: TopicPartition, samples: int) -> bool:
+        """Return whether a partition's log changed, or is gone, since ``self.samples`` was ``samples``."""
+        row = self._rows.get(partition.topic, {}).get(partition.partition)
+        return row is None or self.columns.moved.item(row) > samples
+
     def latest(self, partition: TopicPartition) -> EndOffsets | None:
         """Return the newest sample of a partition, None without one."""
         history = self._histories.get(partition)

@@ -157,7 +157,10 @@ class Assessments:
         left = found.left
         if found.reads_uncommitted:
             self.reads_uncommitted.add(group)
-        uncommitted = yield from partitions_without_commit(group, owners, commits)
+        uncommitted, moved = yield from partitions_without_commit(
+            group, owners, commits, ends, seen and seen.before
+        )
+        found.changed.update(moved)
         since = self._uncommitted_since(group, uncommitted, now_ms)
         left += uncommitted
         for partition in behind.keys() - set(left):

@@ -123,13 +123,23 @@ def _is_beyond_stable(
 
 
 def partitions_without_commit(
-    group: str, owned: Iterable[TopicPartition], commits: CommitTable
-) -> Generator[object, None, list[TopicPartition]]:
-    """Return the assigned partitions on which a group never committed."""
-    found: list[TopicPartition] = []
+    group: str,
+    owned: Iterable[TopicPartition],
+    commits: CommitTable,
+    ends: EndOffsetTable,
+    before: Before | None,
+) -> Generator[object, None, tuple[list[TopicPartition], set[TopicPartition]]]:
+    """Return the assigned partitions on which a group never committed, and which of them changed.
+
+    Those whose log end moved or is no longer known. Without ``before``, none counts as changed.
+    """
+    found, changed = list[TopicPartition](), set[TopicPartition]()
     assigned = list(owned)
     for start in range(0, len(assigned), SMALL_STEP):
         has_commit = commits.has_commit(group)
-        found += [one for one in assigned[start : start + SMALL_STEP] if not has_commit(one)]
+        some = [one for one in assigned[start : start + SMALL_STEP] if not has_commit(one)]
+        found += some
+        if before is not None:
+            changed.update(one for one in some if ends.moved_since(one, before.samples))
         yield start
-    return found
+    return found, changed

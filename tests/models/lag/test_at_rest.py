@@ -144,6 +144,20 @@ def test_whatever_may_change_how_a_group_fares_has_it_assessed_again() -> None:
         assert round_of(state, START_MS) > 0
 
 
+@pytest.mark.parametrize("ends", [None, EndOffsets(0, 30, 30, START_MS + 2_000)])
+def test_the_log_of_a_partition_without_a_commit_counts_as_any_other(
+    ends: EndOffsets | None,
+) -> None:
+    state = at_rest()
+    state.apply_ends(TopicPartition("clicks", 2), EndOffsets(0, 5, 5, START_MS))
+    owners = (ZERO, ONE, TopicPartition("clicks", 2))
+    read(state, consumer_generation(1, {"c": owners}, group=GROUP))
+    round_of(state, START_MS + 1_000)
+    state.apply_ends(TopicPartition("clicks", 2), ends)
+    round_of(state, START_MS + 2_000)
+    assert_alike(state, anew(state, START_MS + 2_000, None))
+
+
 def test_a_commit_beyond_the_end_is_out_of_range_once_a_sample_is_newer() -> None:
     state = at_rest()
     read(state, commit(0, 20, topic="clicks", group=GROUP, at_ms=START_MS))
