@@ -75,8 +75,8 @@ test:  ## The tests, against real Kafka, Spark and Prometheus
 thorough: java prometheus images install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest --numprocesses 2 --dist loadgroup \
-	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers tests/models/reassignments \
-	  tests/models/learning \
+	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers tests/fuzz tests/models \
+	  tests/agents tests/demo tests/integration/demo/test_broker_config.py \
 	  tests/integration/service/test_restarts.py tests/integration/service/test_bad_input.py
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml

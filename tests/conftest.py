@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from caughtup.pipelines.java.find import QUICK_START
-from tests.support.sizes import SCENARIOS_A_DAY
+from tests.support.sizes import SCENARIOS_A_DAY, daily
 
 #: What takes a minute to start, so that one worker has it alone, until its tests are over.
 _SHARED = "scene"
@@ -34,7 +34,11 @@ os.environ.setdefault("ORACLE_FIRST_SEED", str(_today * SCENARIOS_A_DAY))
 
 # What an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile(
-    "unhurried", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "unhurried",
+    max_examples=daily(40, 100),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("unhurried")
 

@@ -19,6 +19,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
 from tests.support.groups.records import START_MS, commit
+from tests.support.sizes import daily
 from tests.support.states import assess, cluster_state, read
 
 GROUP = "readers"
@@ -52,7 +53,7 @@ def topic_of(state: ClusterState) -> LagTopic:
     return LagTopic(Settings(), state, Health(ready=True), lambda: True)
 
 
-@settings(print_blob=True, deadline=None, max_examples=50)
+@settings(print_blob=True, deadline=None, max_examples=daily(20, 50))
 @given(changes)
 def test_after_each_round_the_topic_has_every_line_of_those_who_were_assessed(
     made: list[Change],

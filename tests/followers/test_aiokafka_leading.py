@@ -58,6 +58,7 @@ from caughtup.models.wire.user_data import (
 )
 from tests.followers.generated_questions import recommend
 from tests.support.groups.records import group_member
+from tests.support.sizes import daily
 
 GROUP = "orders"
 NOW_MS = 1_800_000_000_000
@@ -75,7 +76,7 @@ ENDS = {one: 1_000 for changelogs in TASKS.changelogs.values() for one in change
 CONFIG = {"acceptable.recovery.lag": 10, "num.standby.replicas": 0}
 NONE = Objection("no_recommendation", "there is no recommendation for orders")
 
-thorough = settings(print_blob=True, deadline=None, max_examples=150)
+thorough = settings(print_blob=True, deadline=None, max_examples=daily(60, 150))
 sums = st.sampled_from([-2, 0, 100, 1_995, 2_000, 5_000])
 reported = st.dictionaries(st.sampled_from(sorted(TASKS.sources)), sums)
 seeds = st.integers(0, 1 << 32)

@@ -40,8 +40,9 @@ from tests.support.followers.faust_workers import (
     read,
     through_the_wire,
 )
+from tests.support.sizes import daily
 
-thorough = settings(print_blob=True, deadline=None, max_examples=150)
+thorough = settings(print_blob=True, deadline=None, max_examples=daily(60, 150))
 
 
 @pytest.fixture

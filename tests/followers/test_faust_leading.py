@@ -29,8 +29,9 @@ from tests.support.followers.faust_workers import (
     read,
     through_the_wire,
 )
+from tests.support.sizes import daily
 
-thorough = settings(print_blob=True, deadline=None, max_examples=150)
+thorough = settings(print_blob=True, deadline=None, max_examples=daily(60, 150))
 reported = st.dictionaries(
     st.sampled_from([*TASKS, TaskId(4, 9), TaskId(7, 0)]), st.sampled_from([-2, 0, 100, 2_000])
 )

@@ -26,7 +26,7 @@ from tests.support.oracles import Oracle
 from tests.support.sizes import daily
 from tests.support.topics.validation import problems
 
-SEEDS = daily(500, 3_000)
+SEEDS = daily(200, 3_000)
 BLOCK = 500
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracles import Oracle
+from tests.support.sizes import daily
 
 MAX_DEPTH = 64
 MAX_NUMBER = 100
@@ -175,7 +176,7 @@ values = st.recursive(
 )
 #: The oracle is a process that all examples share, and the first of them waits for it.
 shared = settings(
-    max_examples=300,
+    max_examples=daily(120, 300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     print_blob=True,

@@ -20,6 +20,7 @@ from tests.fuzz.offset_records import OffsetRecords
 from tests.fuzz.service_topics import ServiceTopics
 from tests.fuzz.twins import FaultsError, Twins
 from tests.fuzz.values import Values
+from tests.support.sizes import daily
 
 RECORDS = int(os.environ.get("CAUGHTUP_FUZZ_RECORDS", "1000000"))
 #: Of a turn: so many of ``__consumer_offsets``, and of the service's own topics.
@@ -60,7 +61,7 @@ def fuzz(seed: int, enough: int) -> str:
 
 
 def test_hostile_records_harm_no_group_but_their_own() -> None:
-    print(fuzz(int(os.environ.get("CAUGHTUP_FUZZ_SEED", "1")), 20_000))
+    print(fuzz(int(os.environ.get("CAUGHTUP_FUZZ_SEED", "1")), daily(8_000, 20_000)))
 
 
 def test_the_fuzzing_finds_what_brought_the_service_down(monkeypatch: pytest.MonkeyPatch) -> None:

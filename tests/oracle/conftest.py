@@ -1,8 +1,8 @@
 """The published Kafka jars as a yardstick: a gateway to call into, and assignors behind a pipe.
 
 A test marked ``family("its name")`` holds a family of generated scenarios against the jars.
-ORACLE_SCENARIOS is how many scenarios each family has (120 unless given, which several of a kind
-share, or 400 that are quick), ORACLE_FIRST_SEED the seed of its first: unless given another each day, so that each day
+ORACLE_SCENARIOS is how many scenarios each family has (60 unless given, which several of a kind
+share, or 160 that are quick), ORACLE_FIRST_SEED the seed of its first: unless given another each day, so that each day
 holds other scenarios (tests/conftest.py). How many were held alike is printed by each test and,
 where pytest is told to run tests/oracle, family by family at the end. ``make thorough`` holds
 2,000 of each, ``make proof`` as many as it is told.
@@ -23,7 +23,6 @@ from caughtup.pipelines.java.command_lines import quick_start
 from caughtup.pipelines.java.find import find_java
 from caughtup.pipelines.java.jars import classpath
 from tests.support.oracles import Oracle, compiled_java, running_oracle
-from tests.support.sizes import SCENARIOS_A_DAY
 
 JAVA_SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
 QUIET = "-Dorg.apache.logging.log4j.level=OFF"
@@ -36,7 +35,9 @@ def _number(variable: str, default: int, least: int) -> int:
     return int(text)
 
 
-SCENARIOS = _number("ORACLE_SCENARIOS", 120, 1)
+SCENARIOS = _number("ORACLE_SCENARIOS", 60, 1)
+#: Of a family whose scenarios are decided within milliseconds.
+QUICK_SCENARIOS = 160
 FIRST_SEED = _number("ORACLE_FIRST_SEED", 0, 0)
 
 
@@ -46,13 +47,13 @@ def seeds_of_a_family(
     """Parametrize a family's test with its ``seeds``, some hundreds at a time, each a range.
 
     A family that is ``one_of`` several of a kind has its share, and one whose scenarios are decided
-    within milliseconds (``quick``) as many as a day has seeds, unless told how many to have.
+    within milliseconds (``quick``) has more, unless told how many to have.
     """
     count = -(-SCENARIOS // one_of)
     if "ORACLE_SCENARIOS" in os.environ:
         count = SCENARIOS
     elif quick:
-        count = SCENARIOS_A_DAY
+        count = QUICK_SCENARIOS
     end = FIRST_SEED + count
     ranges = [range(first, min(first + block, end)) for first in range(FIRST_SEED, end, block)]
     names = [f"{seeds.start}-{seeds.stop - 1}" for seeds in ranges]

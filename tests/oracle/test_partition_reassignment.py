@@ -58,7 +58,10 @@ def answers(release: str, classes: Path, asked: Iterable[Asked]) -> list[str]:
 
 @pytest.mark.family("reassignments, as a KRaft controller writes them")
 @seeds_of_a_family(5_000)
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    "release",
+    [*(pytest.param(one, marks=pytest.mark.thorough) for one in RELEASES[:-1]), RELEASES[-1]],
+)
 def test_generated_partitions_become_what_the_published_controller_makes_of_them(
     oracle_classes: Path, release: str, seeds: range, tally: Callable[[int], None]
 ) -> None:

@@ -15,12 +15,13 @@ from caughtup.models.simulation.rounds import end_offsets, next_scenario
 from tests.oracle.generated.racks import generate_racked
 from tests.oracle.generated.scenarios import generate, generate_uneven
 from tests.oracle.generated.tags import generate_tagged, generate_tagged_and_racked
+from tests.support.sizes import daily
 
 FAMILIES = [generate, generate_uneven, generate_tagged, generate_racked, generate_tagged_and_racked]
 #: In 85 tags and balance are at odds: plans would go round, each building a warm-up that the next
 #: one throws away. In the last two, where standbys go lets roles change once more by racks. Not 50
 #: and 88 of the tagged, which rest and find a plan in turn: a copy is built every other time.
-SEEDS = (*range(40), 50, 85, 88, 677, 1285)
+SEEDS = (*range(daily(16, 40)), 50, 85, 88, 677, 1285)
 
 
 def assert_valid(scenario: Scenario, decision: Decision) -> None:

@@ -16,6 +16,7 @@ from caughtup.models.assignors.minimal.assignor import remaining
 from caughtup.models.assignors.registry import decide
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.models.simulation.rounds import next_scenario, play, spread
+from tests.support.sizes import daily
 
 END = 100_000
 ENDS = st.sampled_from([0, 50, END, 3 * END])
@@ -152,7 +153,7 @@ def assert_no_cold_hand_over(scenario: Scenario, decision: Decision) -> None:
                 assert lag == min(one.lags[task] for one in scenario.clients)
 
 
-@settings(max_examples=150, deadline=None, print_blob=True)
+@settings(max_examples=daily(60, 150), deadline=None, print_blob=True)
 @given(groups(), st.lists(st.integers(1, 3), min_size=1, max_size=5), EVENTS, st.booleans())
 def test_a_group_gets_balanced_after_whatever_befalls_it(
     group: dict[str, Any], first: list[int], events: list[tuple[str, int, int]], patient: bool
@@ -194,7 +195,7 @@ def test_a_group_gets_balanced_after_whatever_befalls_it(
         assert fewest_copies(scenario) == 0
 
 
-@settings(max_examples=60, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 60), deadline=None, print_blob=True)
 @given(groups(), st.lists(st.integers(1, 3), min_size=2, max_size=6), st.integers(0, 2))
 def test_what_the_first_plan_has_is_built_and_hardly_anything_else(
     group: dict[str, Any], threads: list[int], joiners: int

@@ -10,7 +10,7 @@ from tests.simulation.healthy_reassignments import lone_reassignment
 from tests.simulation.observer import Observer
 from tests.support.sizes import daily
 
-REASSIGNMENTS = daily(3, 12)
+REASSIGNMENTS = daily(2, 12)
 #: What comes on top of a copy: the ISR is joined within two seconds, and observed once a poll.
 JOIN_SECONDS = 2.0
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from caughtup.agents.cli.assign import answer_line
 from caughtup.agents.cli.strict_json import decode
 from tests.models.assignors.building import client, described
+from tests.support.sizes import daily
 
 SCENARIO = described(client(active=("0_0",)), client({"0_0": 7}), stateful=("0_0",))
 GOOD = json.dumps(SCENARIO).encode()
@@ -68,7 +69,7 @@ def test_the_fault_says_where_and_what(line: bytes, says: str) -> None:
     assert fault.message == says
 
 
-@settings(max_examples=500, print_blob=True)
+@settings(max_examples=daily(200, 500), print_blob=True)
 @given(st.data())
 def test_any_damage_to_a_line_gives_one_answer_that_can_be_printed(data: st.DataObject) -> None:
     line = bytearray(GOOD)

@@ -25,6 +25,7 @@ from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.polls.batch import decode_batch
 from caughtup.models.wire.group_metadata import decode_assignment, decode_subscription
 from caughtup.models.wire.user_data import decode_subscription_info
+from tests.support.sizes import daily
 
 SETTINGS = FleetSettings(
     groups=24, partitions=5, interval_ms=60_000, span_ms=1_800_000, deleted_percent=30, makes=12
@@ -118,7 +119,7 @@ def test_a_members_bytes_say_what_the_story_says() -> None:
                 assert sums == reported.offset_sums
 
 
-@settings(max_examples=60, print_blob=True)
+@settings(max_examples=daily(20, 60), print_blob=True)
 @given(
     seed=st.integers(0, 1 << 40),
     partitions=st.integers(1, 8),

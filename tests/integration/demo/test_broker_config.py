@@ -15,6 +15,7 @@ from caughtup.demo.processes.children import Processes
 from caughtup.pipelines.java.find import QUICK_START, find_java
 from caughtup.pipelines.java.jars import pyspark_jars
 from tests.support.service import wait_for
+from tests.support.sizes import daily
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
@@ -43,7 +44,7 @@ def java() -> Iterator[Any]:
 
 
 @settings(
-    max_examples=150,
+    max_examples=daily(60, 150),
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -61,9 +61,9 @@ def weigh(groups: int, partitions: int, moving: int) -> float:
     ("groups", "moving", "limit"),
     [
         pytest.param(10, 0, 130, id="a million at rest"),
-        pytest.param(10, 1, 180, id="a million, a tenth of them active"),
+        pytest.param(10, 1, 180, id="a million, a tenth active", marks=pytest.mark.thorough),
         pytest.param(10, 10, 250, id="a million, all active"),
-        pytest.param(30, 30, 250, id="three million, all active"),
+        pytest.param(30, 30, 250, id="three million, all active", marks=pytest.mark.thorough),
     ],
 )
 def test_a_group_partition_weighs_at_most_250_bytes(groups: int, moving: int, limit: int) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.simulation.copies import LIMIT, MINUTE, SECOND, SimulatedCopy, copy_context
+from tests.support.sizes import daily
 
 
 @settings(print_blob=True, deadline=None, max_examples=40)
@@ -59,7 +60,7 @@ def test_an_uneven_but_healthy_copy_is_hardly_ever_accused(
 ) -> None:
     """Its pace varies, it pauses for up to 20 s, and bursts of up to 30 s nearly exceed it."""
     verdicts: Counter[str] = Counter()
-    for seed in range(8):
+    for seed in range(daily(3, 8)):
         dice = random.Random(f"{is_standby} {report_ms} {seed}")
         pace = 20_000 if is_standby else dice.uniform(1_000, 8_000)
         copy = SimulatedCopy(

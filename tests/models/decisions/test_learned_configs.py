@@ -25,6 +25,7 @@ from tests.support.learning import (
     restarted,
     see,
 )
+from tests.support.sizes import daily
 
 
 def test_without_a_setting_decisions_are_matched_once_a_few_were_seen() -> None:
@@ -48,7 +49,7 @@ def test_what_a_decision_was_made_with_is_what_is_known_of_it() -> None:
     assert {one.provenance for one in decided.inputs.configs if one.name == STANDBYS} == {"learned"}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(daily(3, 8)))
 def test_a_restart_loses_nothing_and_counts_no_generation_twice(seed: int) -> None:
     """A twin that never restarted knows the same, generation by generation."""
     app = Application(f"restart {seed}")

@@ -14,6 +14,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from tests.support.changes import Change, changes
 from tests.support.groups.records import START_MS, commit, consumer_generation, group_tombstone
+from tests.support.sizes import daily
 from tests.support.states import cluster_state, read
 
 GROUP = "readers"
@@ -63,7 +64,7 @@ def round_of(state: ClusterState, now_ms: int, read_ms: int | None = None) -> in
     return steps
 
 
-@settings(print_blob=True, deadline=None, max_examples=50)
+@settings(print_blob=True, deadline=None, max_examples=daily(20, 50))
 @given(
     st.lists(
         st.tuples(changes, changes, st.integers(0, 2_000_000), st.none() | st.integers(0, 60_000)),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from caughtup.models.histories.end_offsets import EndOffsetHistory
 from caughtup.models.lag.figures import LagSeconds, lag_seconds
 from caughtup.models.offsets import EndOffsets
+from tests.support.sizes import daily
 
 
 def samples(*seen: tuple[int, int]) -> EndOffsetHistory:
@@ -84,7 +85,7 @@ def test_what_is_certain_is_the_age_less_its_error() -> None:
     assert LagSeconds(1.0, 2.0, "interpolated").certain_seconds == 0.0
 
 
-@settings(print_blob=True, deadline=None, max_examples=300)
+@settings(print_blob=True, deadline=None, max_examples=daily(120, 300))
 @given(
     appended=st.lists(
         st.tuples(st.integers(0, 5_000), st.integers(1, 40)), min_size=1, max_size=300

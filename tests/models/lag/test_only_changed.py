@@ -12,6 +12,7 @@ from caughtup.models.offsets import EndOffsets
 from caughtup.models.state.cluster import ClusterState
 from tests.models.lag.test_at_rest import anew, assert_alike, round_of
 from tests.support.groups.records import START_MS
+from tests.support.sizes import daily
 from tests.support.states import cluster_state
 
 GROUP, TOPIC = "readers", "clicks"
@@ -47,7 +48,7 @@ events = st.one_of(
 times = st.sampled_from([0, 1, 500, 1_000, 2_000, 5_000, 20_000, 61_000, 900_000, 8_000_000])
 
 
-@settings(print_blob=True, deadline=None, max_examples=150)
+@settings(print_blob=True, deadline=None, max_examples=daily(60, 150))
 @given(st.lists(st.tuples(st.lists(events, max_size=6), times), max_size=25))
 def test_who_did_not_change_fares_as_if_it_were_assessed_again(
     rounds: list[tuple[list[tuple[str, int, int]], int]],

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from caughtup.models.lag.verdict import Verdict
 from caughtup.models.verdicts import LAG
 from tests.support.simulation.group import HOUR, MINUTE, SECOND, SimulatedGroup, steadily, until
+from tests.support.sizes import daily
 
 
 def healthy(rate: float = 100, commit_ms: int = 5 * SECOND) -> SimulatedGroup:
@@ -225,7 +226,7 @@ def test_a_group_that_died_before_the_service_started_is_stopped_in_the_end() ->
     assert group.verdicts_during(5 * MINUTE, 10 * SECOND) == {"stopped"}
 
 
-@settings(print_blob=True, deadline=None, max_examples=60)
+@settings(print_blob=True, deadline=None, max_examples=daily(20, 60))
 @given(st.data())
 def test_whatever_happens_a_verdict_is_one_of_the_seven_and_fits_its_figures(
     data: st.DataObject,

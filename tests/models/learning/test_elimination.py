@@ -15,6 +15,7 @@ from caughtup.models.learning.ranges import Algorithm, ConfigRange, Hypotheses, 
 from caughtup.models.learning.sifter import Judgement
 from caughtup.models.learning.told import UNTOLD, possible_hypotheses
 from tests.models.learning.applications import Application
+from tests.support.sizes import daily
 
 AVAILABLE = Algorithm("high_availability")
 
@@ -34,7 +35,7 @@ def played(seed: int, generations: int) -> list[Evidence]:
     return [Evidence(one.generation, one.inputs) for one in found]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(daily(8, 24)))
 def test_what_is_left_is_what_decides_the_same(seed: int) -> None:
     rng = random.Random(seed)
     for evidence in played(seed, 3):

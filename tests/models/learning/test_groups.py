@@ -18,9 +18,11 @@ from tests.support.sizes import daily
 
 #: Groups are played in so many tests, which may run side by side.
 PARTS = 4
-GROUPS = daily(60, 2_000)
+GROUPS = daily(32, 2_000)
 #: Of what takes as long but shows less.
-FEWER = daily(16, 400)
+FEWER = daily(8, 400)
+#: Of false settings only some are contradicted.
+CONTRADICTING = daily(16, 400)
 #: The releases that are tried before a decision contradicts them.
 LIKELY = [release for release in Release if release != Release.V3_2]
 
@@ -93,7 +95,7 @@ def test_true_settings_are_never_contradicted(part: int) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_false_settings_are_named_within_five_generations_that_contradict_them(part: int) -> None:
     contradicted = alone = 0
-    for seed in seeds(part, FEWER):
+    for seed in seeds(part, CONTRADICTING):
         rng = random.Random(seed)
         app = Application(f"false {seed}")
         app.truth = replace(app.truth, assignor="high_availability")

@@ -18,8 +18,9 @@ from tests.models.learning.changed import KINDS, changes
 from tests.models.learning.figures import all_told
 from tests.models.learning.playing import Step, steps
 from tests.models.learning.test_groups import LIKELY
+from tests.support.sizes import daily
 
-SEEDS = range(int(os.environ.get("WITNESS_GROUPS", "8")))
+SEEDS = range(int(os.environ.get("WITNESS_GROUPS", daily("4", "8"))))
 #: Of each kind of change, for each generation.
 CHANGES = int(os.environ.get("WITNESS_CHANGES", "2"))
 

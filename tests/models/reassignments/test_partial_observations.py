@@ -72,7 +72,7 @@ CLUSTERS = st.none() | st.builds(
 )
 
 
-@settings(print_blob=True, deadline=None, max_examples=daily(200, 400))
+@settings(print_blob=True, deadline=None, max_examples=daily(80, 400))
 @given(
     seen=OBSERVATIONS,
     cluster=CLUSTERS,
@@ -124,7 +124,7 @@ def full_of_holes(draw: st.DrawFn) -> list[ReassignmentRecord]:
     return seen
 
 
-@settings(print_blob=True, deadline=None, max_examples=daily(200, 300))
+@settings(print_blob=True, deadline=None, max_examples=daily(80, 300))
 @given(full_of_holes(), st.booleans())
 def test_holes_make_no_healthy_copy_stuck(seen: list[ReassignmentRecord], known: bool) -> None:
     verdict, _ = judged(seen, CLUSTER if known else None)

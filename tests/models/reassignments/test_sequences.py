@@ -47,7 +47,7 @@ ends = st.tuples(
 unlisted = st.tuples(st.sampled_from(PARTITIONS), times)
 
 
-@settings(max_examples=daily(200, 400), print_blob=True, deadline=None)
+@settings(max_examples=daily(80, 400), print_blob=True, deadline=None)
 @given(st.lists(st.one_of(observations, observations, clusters, ends, unlisted), max_size=40))
 def test_no_sequence_of_observations_raises_or_is_called_completed_without_its_target(
     events: list[Any],
@@ -147,7 +147,7 @@ class World:
         return state if generation == self._generation else None
 
 
-@settings(max_examples=daily(200, 600), print_blob=True, deadline=None)
+@settings(max_examples=daily(80, 600), print_blob=True, deadline=None)
 @given(
     first=replicas,
     release=st.sampled_from([(3, 7), (4, 2), (4, 3)]),

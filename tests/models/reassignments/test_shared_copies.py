@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from caughtup.models.ids import TopicPartition
 from caughtup.models.reassignments.throttle_rates import Copy
 from caughtup.models.reassignments.throttle_shares import CopyPace, time_factors
+from tests.support.sizes import daily
 
 LEADER = ("leader", 1)
 
@@ -53,7 +54,7 @@ def test_copies_that_do_not_gain_have_no_factor() -> None:
     assert factors(CopyPace(100, 1.0, 2.0)) == [None]
 
 
-@settings(print_blob=True, deadline=None, max_examples=200)
+@settings(print_blob=True, deadline=None, max_examples=daily(80, 200))
 @given(
     st.lists(
         st.builds(

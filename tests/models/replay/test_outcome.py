@@ -24,6 +24,7 @@ from caughtup.models.simulation.rounds import play
 from tests.support.groups import streams
 from tests.support.groups.records import GROUP, START_MS
 from tests.support.recorded import recorded_generation
+from tests.support.sizes import daily
 from tests.support.states import TOLD, list_ends, read, state_with_ends
 
 PLAIN = Variety(standbys=0, unequal=False, tags=False, racks=False)
@@ -59,7 +60,7 @@ def by_assign(scenarios: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.output.splitlines()]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(daily(1, 3)))
 @pytest.mark.parametrize("variety", [v for v in VARIETIES if not v.racks], ids=str)
 def test_every_decision_is_that_of_caughtup_assign(variety: Variety, seed: int) -> None:
     history = generated_history("orders", Change(4, 5, 20), variety, seed)
@@ -76,7 +77,7 @@ def test_every_decision_is_that_of_caughtup_assign(variety: Variety, seed: int) 
         assert row.error is None
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(daily(1, 3)))
 @pytest.mark.parametrize("variety", [v for v in VARIETIES if not v.racks], ids=str)
 def test_what_happened_is_what_would_have_under_what_happened(variety: Variety, seed: int) -> None:
     """A history that Kafka's assignor made costs what playing that assignor says."""

@@ -13,6 +13,7 @@ from caughtup.models.state.cluster import ClusterState
 from tests.models.lag.test_at_rest import round_of
 from tests.support.changes import Change, changes
 from tests.support.groups.records import START_MS
+from tests.support.sizes import daily
 from tests.support.states import JUDGED_MS, assess, cluster_state, judged
 
 
@@ -24,7 +25,7 @@ def alike(one: GroupLine, other: GroupLine) -> bool:
     return same_age and changed(one, lag_seconds=other.lag_seconds) == other
 
 
-@settings(print_blob=True, deadline=None, max_examples=60)
+@settings(print_blob=True, deadline=None, max_examples=daily(20, 60))
 @given(st.lists(st.tuples(changes, st.integers(0, 2_000_000), st.booleans()), max_size=5))
 def test_kept_lines_are_those_that_are_made_anew(
     rounds: list[tuple[list[Change], int, bool]],

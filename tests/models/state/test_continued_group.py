@@ -31,6 +31,7 @@ from tests.models.state.test_streams_group_stories import PlayedStreamsGroup
 from tests.oracle.generated.coordinated_groups import generate_group
 from tests.support.groups.coordinator import AT_MS, PlayedGroup
 from tests.support.groups.records import START_MS, commit, consumer_generation, group_tombstone
+from tests.support.sizes import daily
 
 SOURCE = "orders-in"
 ENDS = EndOffsets(0, 9, 9, AT_MS)
@@ -172,7 +173,7 @@ def test_a_classic_groups_rebalances_are_the_services_while_it_exists() -> None:
         assert compared(recorded("orders", log, cluster, cut)) == expected
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(daily(4, 12)))
 def test_epochs_of_consumer_groups_are_the_services(seed: int) -> None:
     story = Story(seed)
     records: list[Record] = []
@@ -183,7 +184,7 @@ def test_epochs_of_consumer_groups_are_the_services(seed: int) -> None:
     hold_equal("g", placed(records), ClusterNow(names, counts), "consumer")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(daily(2, 8)))
 def test_epochs_of_streams_groups_are_the_services(seed: int) -> None:
     story = generate_group(seed)
     played = PlayedStreamsGroup(story, "4.3")

@@ -11,8 +11,9 @@ import pytest
 
 from caughtup.models.state.cluster import ClusterState
 from tests.support.groups.coordinator import PlayedGroup, know, read, topic_id
+from tests.support.sizes import daily
 
-SEEDS = range(30)
+SEEDS = range(daily(12, 30))
 STEPS = 14
 #: From this number on, a step changes topics: what was written before is read before.
 _TOPICS_CHANGE = 0.78

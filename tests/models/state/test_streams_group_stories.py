@@ -35,8 +35,9 @@ from caughtup.models.wire.streams_group_topology import StreamsGroupTopology, Su
 from tests.oracle.generated.coordinated_groups import CoordinatedGroup, generate_group
 from tests.support.groups.coordinator import AT_MS, MemberTable, read
 from tests.support.groups.new_group_encoders import new_group_key, new_group_record
+from tests.support.sizes import daily
 
-SEEDS = range(15)
+SEEDS = range(daily(6, 15))
 
 
 class PlayedStreamsGroup:

@@ -19,7 +19,7 @@ from caughtup.models.wire.user_data import AssignmentInfo, HostInfo, Subscriptio
 from tests.support.sizes import daily
 
 #: How the property tests here run; a failure prints what reproduces it.
-thorough = settings(print_blob=True, deadline=None, max_examples=daily(100, 200))
+thorough = settings(print_blob=True, deadline=None, max_examples=daily(40, 200))
 
 int8 = st.integers(-(1 << 7), (1 << 7) - 1)
 int32 = st.integers(-(1 << 31), (1 << 31) - 1)

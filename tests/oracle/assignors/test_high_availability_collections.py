@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
+from tests.support.sizes import daily
 
 # Letters that differ in case only are equal to the queue but can be told apart.
 LETTERS = st.sampled_from("aAbBcCdD")
 REMOVALS = st.lists(st.one_of(st.just("poll"), LETTERS), max_size=30)
 
 
-@settings(max_examples=60, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 60), deadline=None, print_blob=True)
 @given(st.lists(LETTERS, max_size=30), REMOVALS)
 def test_equal_elements_leave_the_queue_in_javas_order(
     jvm: Any, offered: list[str], removed: list[str]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from caughtup.models.assignors.java.hash_map import JavaHashMap, in_hash_order, task_hash_code
 from caughtup.models.assignors.java.tree_bin import JavaTreeBin
 from caughtup.models.ids import TaskId
+from tests.support.sizes import daily
 
 #: One subtopology up and 31 partitions down is the same hash code.
 COLLIDING = [TaskId(subtopology, 31 * (19 - subtopology)) for subtopology in range(20)]
@@ -56,7 +57,7 @@ def assert_same_order(jvm: Any, added: list[TaskId], removed: list[TaskId]) -> N
     assert len(ours) == len(added) - len(removed)
 
 
-@settings(max_examples=150, deadline=None, print_blob=True)
+@settings(max_examples=daily(60, 150), deadline=None, print_blob=True)
 @given(st.data())
 def test_keys_come_in_javas_order_whatever_was_added_and_removed(
     jvm: Any, data: st.DataObject
@@ -68,7 +69,7 @@ def test_keys_come_in_javas_order_whatever_was_added_and_removed(
     assert_same_order(jvm, added, removed)
 
 
-@settings(max_examples=100, deadline=None, print_blob=True)
+@settings(max_examples=daily(40, 100), deadline=None, print_blob=True)
 @given(st.data())
 def test_keys_that_are_computed_come_in_javas_order(jvm: Any, data: st.DataObject) -> None:
     family = data.draw(st.sampled_from([*FAMILIES.values()]))

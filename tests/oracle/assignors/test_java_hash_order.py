@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.ids import ProcessId
+from tests.support.sizes import daily
 
 # The second kind shares buckets, more than eight ids to one of them.
 UUIDS = st.one_of(st.uuids(), st.integers(1, 400).map(lambda number: UUID(int=number << 8)))
@@ -35,7 +36,7 @@ def names(ids: list[ProcessId], places: list[int]) -> str:
     return f"[{', '.join(str(ids[place]) for place in places)}]"
 
 
-@settings(max_examples=40, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 40), deadline=None, print_blob=True)
 @given(IDS)
 def test_a_set_and_its_copy_are_walked_in_javas_orders(jvm: Any, ids: list[ProcessId]) -> None:
     order = ClientHashOrder(ids, 0)
@@ -45,7 +46,7 @@ def test_a_set_and_its_copy_are_walked_in_javas_orders(jvm: Any, ids: list[Proce
     assert names(ids, order.of_copy(ours)) == jvm.java.util.HashSet(theirs).toString()
 
 
-@settings(max_examples=60, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 60), deadline=None, print_blob=True)
 @given(IDS, st.data())
 def test_a_set_of_some_is_walked_in_javas_order_however_it_was_filled(
     jvm: Any, ids: list[ProcessId], data: st.DataObject
@@ -55,7 +56,7 @@ def test_a_set_of_some_is_walked_in_javas_order_however_it_was_filled(
     assert names(ids, ClientHashOrder(ids, 0).of(some)) == theirs.toString()
 
 
-@settings(max_examples=40, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 40), deadline=None, print_blob=True)
 @given(IDS, st.data())
 def test_a_set_of_all_but_a_few_is_walked_in_javas_order_when_all_came_in_another(
     jvm: Any, ids: list[ProcessId], data: st.DataObject
@@ -67,7 +68,7 @@ def test_a_set_of_all_but_a_few_is_walked_in_javas_order_when_all_came_in_anothe
     assert names(ids, ours) == java_set(jvm, rest).toString()
 
 
-@settings(max_examples=40, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 40), deadline=None, print_blob=True)
 @given(IDS, st.data())
 def test_a_set_of_all_but_a_few_is_walked_in_javas_order(
     jvm: Any, ids: list[ProcessId], data: st.DataObject

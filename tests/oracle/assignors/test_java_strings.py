@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.assignors.java.strings import hash_code, in_hash_map_order, in_hash_set_order
+from tests.support.sizes import daily
 
 # Any characters but halves of pairs, and names of one hash code, which crowd a bucket.
 ALIKE = st.lists(st.sampled_from(["Aa", "BB"]), min_size=5, max_size=5).map("".join)
 TEXTS = st.one_of(st.text(st.characters(codec="utf-8")), ALIKE, st.text("abc-0", max_size=4))
-held = settings(max_examples=60, deadline=None, print_blob=True)
+held = settings(max_examples=daily(20, 60), deadline=None, print_blob=True)
 
 
 @held

@@ -24,6 +24,7 @@ from tests.oracle.generated.tags import (
     generate_tagged_fleet,
 )
 from tests.support.groups.streams import process
+from tests.support.sizes import daily
 
 TASK = TaskId(0, 0)
 
@@ -85,7 +86,7 @@ CLIENTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 60), deadline=None, print_blob=True)
 @given(CLIENTS)
 def test_moves_and_exchanges_are_allowed_where_kafka_allows_them(
     jvm: Any, drawn: list[tuple[dict[str, str], str]]

@@ -20,6 +20,7 @@ from caughtup.models.assignors.following.placement import (
 from caughtup.models.ids import ProcessId, TaskId
 from tests.models.assignors.building import client, described, task
 from tests.support.groups.streams import process
+from tests.support.sizes import daily
 
 TASKS = tuple(f"0_{number}" for number in range(6))
 FAR = 100_000
@@ -183,7 +184,7 @@ def after(scenario: Scenario, one: BalanceStep) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None, print_blob=True, max_examples=150)
+@settings(deadline=None, print_blob=True, max_examples=daily(60, 150))
 @given(drawn=applications())
 def test_every_step_is_valid_and_they_end_balanced(drawn: dict[str, Any]) -> None:
     scenario = parse_scenario(drawn)

@@ -23,6 +23,7 @@ from tests.oracle.generated.racks import generate_racked
 from tests.oracle.generated.scenarios import generate, generate_uneven
 from tests.oracle.generated.tags import generate_tagged, generate_tagged_and_racked
 from tests.support.groups.streams import process
+from tests.support.sizes import daily
 
 Generated = Callable[[int], dict[str, Any]]
 FAMILIES = [generate, generate_uneven, generate_tagged, generate_racked, generate_tagged_and_racked]
@@ -94,7 +95,7 @@ def assert_followed(family: Generated, seeds: range) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.__name__)
 def test_what_caughtup_recommends_is_followed_on_all_of_its_way(family: Generated) -> None:
-    assert_followed(family, range(30))
+    assert_followed(family, range(daily(12, 30)))
 
 
 @pytest.mark.thorough

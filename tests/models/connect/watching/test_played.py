@@ -9,8 +9,9 @@ import pytest
 from caughtup.models.connect.watching.watch import Watch, follow
 from caughtup.models.connect.work import Item, written
 from tests.support.connect.playing import Group
+from tests.support.sizes import daily
 
-SEEDS = range(60)
+SEEDS = range(daily(24, 60))
 ROUNDS = 25
 
 

@@ -17,6 +17,7 @@ from caughtup.models.ids import TaskId
 from tests.models.assignors.building import client, described, scenario, task
 from tests.models.assignors.published import assert_reproduced, each_of, examples
 from tests.support.groups.streams import process
+from tests.support.sizes import daily
 
 EXAMPLES = examples("high_availability")
 PARTITIONS = tuple(f"0_{partition}" for partition in range(11))
@@ -82,7 +83,7 @@ def test_an_assignor_that_is_not_known_is_refused_by_name() -> None:
     assert raised.value.code == "unsupported"
 
 
-@settings(max_examples=40, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 40), deadline=None, print_blob=True)
 @given(
     clients=st.integers(1, 7),
     tasks=st.integers(0, 15),

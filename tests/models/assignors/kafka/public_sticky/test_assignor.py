@@ -18,6 +18,7 @@ from tests.models.assignors import decisions
 from tests.models.assignors.building import client, described, task
 from tests.models.assignors.decisions import Group, actives, assert_complete, standbys
 from tests.support.groups.streams import process
+from tests.support.sizes import daily
 
 TASKS = ("0_0", "0_1", "0_2", "0_3")
 
@@ -156,7 +157,7 @@ def test_client_tags_make_no_difference() -> None:
     assert decide(parse_scenario(tagged)) == decide(parse_scenario(plain))
 
 
-@settings(max_examples=60, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 60), deadline=None, print_blob=True)
 @given(decisions.groups)
 def test_every_decision_is_complete_and_explained(group: Group) -> None:
     decision = decided(*group.clients, stateful=group.tasks, standbys=group.standbys)

@@ -16,6 +16,7 @@ from caughtup.models.assignors.kafka.racks.rack_aware import (
     reassign_for_balanced_subtopologies,
     reassign_for_min_traffic,
 )
+from tests.support.sizes import daily
 
 TABLES = st.tuples(st.integers(1, 6), st.integers(1, 3)).flatmap(
     lambda shape: st.tuples(
@@ -74,7 +75,7 @@ def test_where_all_costs_are_the_same_min_traffic_changes_nothing() -> None:
     assert reassign_for_min_traffic(owners, [[7] * 3] * 5, [0] * 5) == owners
 
 
-@settings(max_examples=50, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 50), deadline=None, print_blob=True)
 @given(st.randoms(use_true_random=False), st.integers(2, 30), st.integers(2, 6))
 def test_the_passes_that_are_left_out_would_change_nothing(
     rng: Random, tasks: int, clients: int

@@ -10,12 +10,13 @@ from caughtup.models.assignment.scenario import Client
 from caughtup.models.assignors.kafka.stickiness import TaskPairs
 from caughtup.models.ids import TaskId
 from tests.support.groups.streams import process
+from tests.support.sizes import daily
 
 CLIENTS = 4
 PLACES = st.integers(0, CLIENTS - 1)
 
 
-@settings(max_examples=200, print_blob=True)
+@settings(max_examples=daily(80, 200), print_blob=True)
 @given(st.lists(st.tuples(PLACES, PLACES), min_size=1, max_size=12), st.data())
 def test_tasks_are_companions_once_they_were_placed_on_one_client(
     deals: list[tuple[int, int]], data: st.DataObject

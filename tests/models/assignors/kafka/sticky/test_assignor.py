@@ -18,6 +18,7 @@ from tests.models.assignors import decisions
 from tests.models.assignors.building import client, described, task
 from tests.models.assignors.decisions import Group, actives, assert_complete, standbys
 from tests.support.groups.streams import process
+from tests.support.sizes import daily
 
 DATA = Path(__file__).parents[2] / "data"
 EXAMPLES = [
@@ -136,7 +137,7 @@ def test_as_many_tasks_as_do_not_overflow_are_decided() -> None:
     assert len(decided(client(), stateless=many).clients[process(1)].active) == 46_341
 
 
-@settings(max_examples=60, deadline=None, print_blob=True)
+@settings(max_examples=daily(20, 60), deadline=None, print_blob=True)
 @given(decisions.groups)
 def test_every_decision_is_complete_and_the_fallback_then_leaves_it_alone(group: Group) -> None:
     first = described(*group.clients, stateful=group.tasks, standbys=group.standbys)
