@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -24,7 +23,7 @@ from caughtup.agents.topics.applying import isolated_record
 from caughtup.agents.topics.definitions import topic_name
 from caughtup.agents.topics.read_to_end import read_service_topic
 from caughtup.models.records.keys import decode_line
-from caughtup.models.records.lag_lines import Line, encode
+from caughtup.models.records.lag_lines import Line, WrittenLines, encode, mark
 from caughtup.models.records.topics import LAG
 from caughtup.models.sharing import HeldPartitions
 from caughtup.models.shown.lag import copy_lines, partition_lines
@@ -38,8 +37,6 @@ _TURN_SECONDS = 0.005
 _PAUSE_SECONDS = 0.045
 _RETRY_SECONDS = 2.0
 _FLUSH_SECONDS = 2.0
-#: The age of a line: while nothing else of it changes, it grows as time passes.
-_AGE = re.compile(rb'"lag_seconds":[0-9.e+-]+,')
 
 
 class LagTopic(Service):
@@ -70,8 +67,7 @@ class LagTopic(Service):
         self._topic = topic_name(settings, LAG)
         self._state = state
         self._health = health
-        #: By group and key: ``_mark`` of the value that was last written.
-        self._written: dict[str, dict[bytes, int]] = {}
+        self._written = WrittenLines()
         #: By group: its ``ClusterState.at_rest`` when all its lines were written.
         self._at_rest: dict[str, object] = {}
         self._turn = 0.0
@@ -116,7 +112,7 @@ class LagTopic(Service):
         while not self.should_stop:
             try:
                 self._taken = False
-                self._written = await asyncio.to_thread(self._read) | self._written
+                self._written.add_groups(await asyncio.to_thread(self._read))
                 return
             except UserError as error:
                 self._failed(error.message)
@@ -141,10 +137,10 @@ class LagTopic(Service):
             await self._write_group(producer, group)
         self._drop_of_others()
         present = self._state.commits.groups() | self._state.groups.names()
-        for group in sorted(self._written.keys() - present):
-            for key in sorted(self._written[group]):
-                await self._send(producer, group, key, None)
-            del self._written[group]
+        for group in sorted(self._written.groups() - present):
+            with self._written.of(group) as written:
+                for key in sorted(written):
+                    await self._send(producer, written, key, None)
             self._at_rest.pop(group, None)
         producer.poll(0)
         if self._health.probe_errors[PROBE] == failures:
@@ -154,9 +150,10 @@ class LagTopic(Service):
     def _drop_of_others(self) -> None:
         """Forget what was written of groups that another instance has: it goes on with them."""
         held = self._state.held
-        for group in [group for group in self._written if not held.has_group(group)]:
-            del self._written[group]
-            self._at_rest.pop(group, None)
+        for group in self._written.groups():
+            if not held.has_group(group):
+                self._written.drop(group)
+                self._at_rest.pop(group, None)
 
     async def _write_group(self, producer: Producer, group: str) -> None:
         """Write a group's changed lines, unless it has been at rest since they were written."""
@@ -166,9 +163,10 @@ class LagTopic(Service):
                 await self._yield_turn(producer)
             return
         self._at_rest.pop(group, None)
-        there = await self._write(producer, group)
-        for key in sorted(self._written.get(group, {}).keys() - there):
-            await self._send(producer, group, key, None)
+        with self._written.of(group) as written:
+            there = await self._write(producer, group, written)
+            for key in sorted(written.keys() - there):
+                await self._send(producer, written, key, None)
         if by is not None and self._health.probe_errors[PROBE] == before and there:
             self._at_rest[group] = by
 
@@ -181,23 +179,22 @@ class LagTopic(Service):
         await self.sleep(_PAUSE_SECONDS)
         self._turn = time.monotonic()
 
-    async def _write(self, producer: Producer, group: str) -> set[bytes]:
+    async def _write(self, producer: Producer, group: str, written: dict[bytes, int]) -> set[bytes]:
         """Write a group's changed lines; return the keys of all its lines."""
         there: set[bytes] = set()
         with self._state.faults.isolated(PROBE, group, now_ms(), lambda _: there.clear()):
-            written = self._written.setdefault(group, {})
             for key, value in _records(self._state, group):
                 there.add(key)
-                if written.get(key) != (mark := _mark(value)):
-                    await self._send(producer, group, key, value, mark)
+                if written.get(key) != mark(value):
+                    await self._send(producer, written, key, value)
                 if self._is_turn_over():  # most lines need no coroutine
                     await self._yield_turn(producer)
         return there
 
     async def _send(
-        self, producer: Producer, group: str, key: bytes, value: bytes | None, mark: int = 0
+        self, producer: Producer, written: dict[bytes, int], key: bytes, value: bytes | None
     ) -> None:
-        """Write a record, once there is room for it; ``mark`` is that of its value."""
+        """Write a record, once there is room for it, and its mark to those of its group."""
         while not self.should_stop:
             try:
                 if self._may_publish():
@@ -210,11 +207,10 @@ class LagTopic(Service):
                 return
             producer.poll(0)
             await self.sleep(_PAUSE_SECONDS)
-        written = self._written.setdefault(group, {})
         if value is None:
             written.pop(key, None)
         else:
-            written[key] = mark
+            written[key] = mark(value)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         """Log a record that wasn't written, and mark it to be written again."""
@@ -224,7 +220,8 @@ class LagTopic(Service):
         key = message.key()
         if key is not None:
             group = decode_line(key)
-            self._written.setdefault(group, {})[key] = 0
+            with self._written.of(group) as written:
+                written[key] = 0
             self._at_rest.pop(group, None)
 
     def _failed(self, why: str) -> None:
@@ -235,7 +232,7 @@ class LagTopic(Service):
 _PRODUCER: dict[str, object] = {
     "compression.type": "lz4",
     "linger.ms": 50,
-    "queue.buffering.max.messages": 20_000,
+    "queue.buffering.max.messages": 2_000,  # what it has once had in memory, it keeps
 }
 
 
@@ -244,11 +241,6 @@ def _records(state: ClusterState, group: str) -> Iterator[tuple[bytes, bytes]]:
     lines: Iterator[Line] = chain(partition_lines(state, group), copy_lines(state, group))
     for line in lines:
         yield line.key, encode(line)
-
-
-def _mark(value: bytes) -> int:
-    """Return a number that changes with a value, unless only its age does."""
-    return hash(_AGE.sub(b"", value, 1))
 
 
 def _restore(
@@ -268,4 +260,4 @@ def _restore(
     if value is None:
         written.get(group, {}).pop(key, None)
     else:
-        written.setdefault(group, {})[key] = _mark(value)
+        written.setdefault(group, {})[key] = mark(value)

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
 
 
 class Progress:
     """Shows a bar for each task while it runs, when standard error is a terminal."""
 
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
-
     @contextmanager
     def task(self, description: str, total: int | None) -> Iterator[Callable[[int], None]]:
         """Yield a function that adds a number to the completed amount; the total may be unknown."""
-        if not self._console.is_terminal:
+        if not sys.stderr.isatty():
             yield lambda _: None
             return
+        # Here, since a service seldom has a terminal: it is 3 MB of each that hasn't.
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
         bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            console=self._console,
+            console=Console(stderr=True),
             transient=True,
         )
         with bar:

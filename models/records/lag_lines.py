@@ -5,6 +5,10 @@ Unknown fields are absent. The service itself only reads the keys back, to write
 
 from __future__ import annotations
 
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal
 
 import msgspec  # noqa: TID251 - allowed here
@@ -29,6 +33,10 @@ from caughtup.models.records.fields import (
     Topic,
 )
 from caughtup.models.records.keys import encode_line
+
+#: The age of a line: while nothing else of it changes, it grows as time passes.
+_AGE = re.compile(rb'"lag_seconds":[0-9.e+-]+,')
+_FASTEST = 1
 
 GroupType = Literal["classic", "consumer", "streams", "share", "connect", "spark"]
 
@@ -146,3 +154,65 @@ Line = PartitionLine | CopyLine
 def encode(line: Line) -> bytes:
     """Return a line's value."""
     return msgspec.json.encode(line)
+
+
+def mark(value: bytes) -> int:
+    """Return a number that changes with a line's value, unless only its age does."""
+    return hash(_AGE.sub(b"", value, 1))
+
+
+class WrittenLines:
+    """The lines that each group has on the topic: their keys, with the ``mark`` of their values.
+
+    A group's are packed while nothing is written of it: 100 lines then take 1.5 kB instead of 20.
+    """
+
+    def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
+        self._unpacked: dict[str, dict[bytes, int]] = {}
+
+    def groups(self) -> set[str]:
+        """Return the groups that have lines."""
+        return self._packed.keys() | self._unpacked.keys()
+
+    @contextmanager
+    def of(self, group: str) -> Iterator[dict[bytes, int]]:
+        """Yield a group's marks by key, to be changed until the context's end.
+
+        Within another context of the same group it is the same dictionary.
+        """
+        if group in self._unpacked:
+            yield self._unpacked[group]
+            return
+        packed = self._packed.pop(group, None)
+        marks = self._unpacked[group] = {} if packed is None else _unpacked(packed)
+        try:
+            yield marks
+        finally:
+            if self._unpacked.pop(group, None) is marks and marks:
+                self._packed[group] = _packed(marks)
+
+    def add_groups(self, read: Mapping[str, Mapping[bytes, int]]) -> None:
+        """Add the lines of those groups of which none are known."""
+        known = self.groups()
+        for group, marks in read.items():
+            if marks and group not in known:
+                self._packed[group] = _packed(marks)
+
+    def drop(self, group: str) -> None:
+        """Forget a group's lines."""
+        self._packed.pop(group, None)
+        self._unpacked.pop(group, None)
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        self._packed.clear()
+        self._unpacked.clear()
+
+
+def _packed(marks: Mapping[bytes, int]) -> bytes:
+    return zlib.compress(msgspec.msgpack.encode(marks), _FASTEST)
+
+
+def _unpacked(packed: bytes) -> dict[bytes, int]:
+    return msgspec.msgpack.decode(zlib.decompress(packed), type=dict[bytes, int])
