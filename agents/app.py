@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import faust
 from faust.app.base import BootStrategy
@@ -42,7 +42,6 @@ from caughtup.agents.recommendations.agent import recommend
 from caughtup.agents.recommendations.signing import Signer
 from caughtup.agents.settings import Settings
 from caughtup.agents.topics.applying import AppliedTopic, apply_topic
-from caughtup.agents.topics.in_memory import InMemoryTopics
 from caughtup.agents.topics.keeper import Forgetter, TopicKeeper
 from caughtup.agents.topics.publisher import Publisher
 from caughtup.agents.topics.reader import Slice, TopicsReader
@@ -71,6 +70,9 @@ from caughtup.models.records.topics import (
 )
 from caughtup.models.security.kafka import exposures
 from caughtup.models.state.cluster import ClusterState
+
+if TYPE_CHECKING:
+    from caughtup.agents.topics.in_memory import InMemoryTopics
 
 _BATCHES_WAITING = 4
 #: The own topics that the service reads all the time.
@@ -151,6 +153,9 @@ def create_app(settings: Settings, state: ClusterState, scratch: Path) -> Wired:
         publisher = on_cluster = Publisher(settings, health, may_publish)
     else:
         may_publish = _always
+        # Here, since its file is an SQLite database, which nothing else needs.
+        from caughtup.agents.topics.in_memory import InMemoryTopics
+
         publisher = InMemoryTopics(settings, health, state, read)
     movements, recommended = publisher.topic(MOVEMENTS), publisher.topic(RECOMMENDATIONS)
     learned = publisher.topic(LEARNED_CONFIGS)
