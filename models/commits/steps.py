@@ -7,7 +7,7 @@ A step is three numbers: the offset, the time of the commit (ms), and the group'
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -55,13 +55,9 @@ class StepBlocks:
 
         Rows are as long as a slot has room for, with -1 for no step or an unknown wait.
         """
-        numbers, at = np.divmod(slots, self._block)
+        at = slots % self._block
         found = np.full((len(slots), self.steps_kept), _UNKNOWN)
-        order = np.argsort(numbers, kind="stable")
-        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
-        for start, end in pairwise([*starts, len(order)]):
-            some = order[start:end]
-            block = self._narrow(numbers.item(some.item(0)))
+        for block, some in self._by_block(slots):
             steps = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
             found[some] = steps[at[some], :, STEP_NUMBERS - 1]
         lengths = np.frombuffer(self._lengths, np.uint8)[slots]
@@ -91,15 +87,10 @@ class StepBlocks:
 
     def append(self, slots: Ints, steps: Ints) -> None:
         """Add a step to each of some slots, which differ and have room: three numbers a row."""
-        numbers, at = np.divmod(slots, self._block)
         lengths = np.frombuffer(self._lengths, np.uint8)
-        places = at * self.steps_kept + lengths[slots]
+        places = slots % self._block * self.steps_kept + lengths[slots]
         lengths[slots] += 1
-        order = np.argsort(numbers, kind="stable")
-        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
-        for start, end in pairwise([*starts, len(order)]):
-            some = order[start:end]
-            block = self._narrow(numbers.item(some.item(0)))
+        for block, some in self._by_block(slots):
             of_block = np.frombuffer(block, np.int64).reshape(-1, STEP_NUMBERS)
             of_block[places[some]] = steps[some]
 
@@ -107,6 +98,15 @@ class StepBlocks:
         """Free a slot."""
         self._lengths[slot] = 0
         self._free.append(slot)
+
+    def _by_block(self, slots: Ints) -> Iterator[tuple[array[int], Ints]]:
+        """Yield each block with slots of these, and the places of its own among them."""
+        numbers = slots // self._block
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
+        for start, end in pairwise([*starts, len(order)]):
+            some = order[start:end]
+            yield self._narrow(numbers.item(some.item(0))), some
 
     def _place(self, slot: int) -> tuple[array[int], int]:
         number, at = divmod(slot, self._block)
