@@ -67,12 +67,14 @@ class MemberProcess:
             **{name.replace("_", "."): value for name, value in config.items()},
         }
         given = {name: value for name, value in given.items() if value is not None}
+        self._group = group
         self.client_id = str(given.get("client.id", ""))
+        self._said = TemporaryFile("w+")  # noqa: SIM115 - __exit__ closes it
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, json.dumps({"config": given, "topics": topics})],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
             text=True,
         )
         assert self._process.stdout is not None
@@ -103,6 +105,10 @@ class MemberProcess:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
+        with self._said as said:
+            said.seek(0)
+            if text := said.read():  # shown with a test that fails
+                print(f"a member of {self._group} said: {text[-2_000:]}")
 
 
 @contextmanager
