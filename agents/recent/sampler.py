@@ -13,7 +13,7 @@ from caughtup.agents.process.health import Health
 from caughtup.agents.process.turns import done_in_turns
 from caughtup.models.decisions.task_table import TaskCopy
 from caughtup.models.ids import TopicPartition
-from caughtup.models.lag.group_lag import TopicLag, group_lag, topic_lags
+from caughtup.models.lag.group_lag import GroupLag, TopicLag, group_lag, topic_lags
 from caughtup.models.recent.rings import STEP_MS
 from caughtup.models.state.cluster import ClusterState
 
@@ -35,6 +35,8 @@ class Sampler(Service):
         self._state = state
         self._health = health
         self._clock = clock
+        #: By group: its ``ClusterState.at_rest`` when its lag was summed up, and the lag.
+        self._at_rest: dict[str, tuple[object, GroupLag]] = {}
 
     @Service.task
     async def _run(self) -> None:
@@ -70,6 +72,8 @@ class Sampler(Service):
             with state.faults.isolated("page", "reassignments", self._clock()):
                 state.recent.cluster.add(self._clock(), whole | self._moving())
         state.recent.keep_only(set(groups), moving.keys())
+        for group in self._at_rest.keys() - set(groups):
+            del self._at_rest[group]
 
     def _look(self, group: str, now: int) -> None:
         state = self._state
@@ -88,16 +92,30 @@ class Sampler(Service):
     def _sample(self, group: str, now: int) -> dict[str, int]:
         """Add a group's figures; return those that are added up for the cluster."""
         state = self._state
-        membership = state.groups.membership(group)
-        topics = list(topic_lags(state.commits, group, state.ends))
-        lag = group_lag(state.commits, group, membership, state.ends, topics)
+        lag = self._lag(group, now)
         has_tasks = group in state.applications or group in state.groups.streams
         copies = building(state.task_rows(group)) if has_tasks else None
-        if has_tasks:
-            self._stands_still(group, topics, now)
         state.recent.sample(group, now, lag.lag, lag.positions, copies)
         fares_badly = state.recent.not_ok_since(group) is not None
         return {"lag": lag.at_least or 0, "groups_behind": int(fares_badly), **(copies or {})}
+
+    def _lag(self, group: str, now: int) -> GroupLag:
+        """Return a group's lag, summed up again only if something of the group has changed."""
+        state = self._state
+        at_rest = state.at_rest(group)
+        if at_rest is not None and group in self._at_rest:
+            before, lag = self._at_rest[group]
+            if before is at_rest:
+                return lag
+        topics = list(topic_lags(state.commits, group, state.ends))
+        lag = group_lag(state.commits, group, state.groups.membership(group), state.ends, topics)
+        if group in state.applications or group in state.groups.streams:
+            self._stands_still(group, topics, now)
+        if at_rest is None:
+            self._at_rest.pop(group, None)
+        else:
+            self._at_rest[group] = at_rest, lag
+        return lag
 
     def _stands_still(self, group: str, topics: Sequence[TopicLag], now: int) -> None:
         """Record which partitions of an application have lag and no new commits."""

@@ -67,7 +67,8 @@ class _Seen(NamedTuple):
 
     ``changed`` is ``CommitTable.changed`` of the group, with lag ``CommitTable.touched``;
     ``topics`` are those that it reads. ``depends`` has what else changes any of it: ON_OTHERS,
-    ON_REPEATS. Until ``retold_ms`` no reason has another text.
+    ON_REPEATS. Until ``due_ms`` time alone changes none of it but ages, and until ``retold_ms`` no
+    reason has another text.
     """
 
     before: Before
@@ -76,6 +77,7 @@ class _Seen(NamedTuple):
     topics: list[_Topic]
     has_lag: bool
     depends: int
+    due_ms: float
     retold_ms: float
 
     def holds(self, ends: EndOffsetTable) -> bool:
@@ -139,8 +141,7 @@ class Assessments:
         ):
             seen, is_same = None, False
         self._looked_ms[group] = now_ms
-        is_due = any(kept[UNTIL_MS] <= now_ms for kept in behind.values())
-        if seen is not None and is_same and not is_due:
+        if seen is not None and is_same and now_ms < seen.due_ms:
             self._tell_again(group, seen, now_ms)
             return
         owners = {} if membership is None else membership.owners
@@ -221,9 +222,10 @@ class Assessments:
         if not found.held and not is_late:
             has_lag = bool(verdicts)
             number = touched if has_lag else changed
+            due_ms = min((kept[UNTIL_MS] for kept in behind.values()), default=inf)
             retold_ms = min((retold_at(kept, now_ms) for kept in behind.values()), default=inf)
             self._seen[group] = _Seen(
-                before, number, membership, topics, has_lag, depends, retold_ms
+                before, number, membership, topics, has_lag, depends, due_ms, retold_ms
             )
 
     def _tell_again(self, group: str, seen: _Seen, now_ms: int) -> None:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
+from hypothesis import given, settings
 
 from caughtup.agents.process.health import Health
 from caughtup.agents.recent import sampler as module
 from caughtup.agents.recent.sampler import Sampler
 from caughtup.models.commits.table import CommittedTopic
+from caughtup.models.offsets import EndOffsets
+from caughtup.models.recent.rings import STEP_MS
 from caughtup.models.state.cluster import ClusterState
-from tests.support.groups.records import GROUP, consumer_generation
+from tests.models.lag.test_at_rest import GROUP as READERS
+from tests.models.lag.test_at_rest import ZERO, at_rest, round_of
+from tests.support.changes import Change, changes
+from tests.support.groups.records import GROUP, START_MS, consumer_generation
 from tests.support.groups.streams import WARMING
 from tests.support.groups.streams import generation as streams_generation
-from tests.support.states import GAINING, JUDGED_MS, NOW_MS, assess, everything, judged, read
+from tests.support.sizes import daily
+from tests.support.states import (
+    GAINING,
+    JUDGED_MS,
+    NOW_MS,
+    assess,
+    cluster_state,
+    everything,
+    judged,
+    read,
+)
 
 
 def sampled(state: ClusterState, at_ms: int = NOW_MS) -> None:
@@ -34,6 +52,60 @@ def test_every_group_has_figures_and_the_cluster_their_sums() -> None:
     assert whole["reassignments"] == [1]
     assert (whole["lag"][0] or 0) > 0
     assert whole["groups_behind"] == [0]  # nobody fares badly for having something to read
+
+
+@settings(print_blob=True, deadline=None, max_examples=daily(30, 150))
+@given(changes)
+def test_a_group_at_rest_has_the_figures_that_are_summed_up_again(made: list[Change]) -> None:
+    kept, anew = cluster_state(), cluster_state()
+    at_ms = NOW_MS
+    sampler = Sampler(kept, Health(ready=True), lambda: at_ms)
+    for change in chain.from_iterable((each, assess) for each in made):
+        at_ms += STEP_MS
+        for state in (kept, anew):
+            change(state)
+        for _ in sampler.steps(sampling=True):
+            pass
+        sampled(anew, at_ms)
+        for group in anew.group_names():
+            of_kept, of_anew = kept.recent.series(group), anew.recent.series(group)
+            assert of_kept is not None
+            assert of_anew is not None
+            assert of_kept.columns() == of_anew.columns(), group
+        assert kept.recent.cluster.columns() == anew.recent.cluster.columns()
+    assert not kept.faults.totals
+
+
+def test_a_group_at_rest_is_summed_up_again_once_a_log_end_has_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state, at_ms, asked = at_rest(), START_MS, list[str]()
+    columns_of = state.commits.columns_of
+
+    def counted(group: str) -> list[CommittedTopic]:
+        asked.append(group)
+        return columns_of(group)
+
+    monkeypatch.setattr(state.commits, "columns_of", counted)
+    sampler = Sampler(state, Health(ready=True), lambda: at_ms)
+
+    def sample() -> None:
+        for _ in sampler.steps(sampling=True):
+            pass
+
+    for _ in range(3):
+        sample()
+        at_ms += STEP_MS
+    assert asked == [READERS]
+    state.apply_ends(ZERO, EndOffsets(0, 12, 12, at_ms))
+    round_of(state, at_ms)
+    for _ in range(3):
+        sample()
+        at_ms += STEP_MS
+    assert asked == [READERS, READERS]
+    series = state.recent.series(READERS)
+    assert series is not None
+    assert series.columns()[1]["lag"] == [0, 0, 0, 3, 3, 3]
 
 
 def test_the_lag_of_an_application_is_computed_once_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
