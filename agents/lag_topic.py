@@ -185,16 +185,21 @@ class LagTopic(Service):
         with self._state.faults.isolated(PROBE, group, now_ms(), lambda _: there.clear()):
             for key, value in _records(self._state, group):
                 there.add(key)
-                if written.get(key) != mark(value):
-                    await self._send(producer, written, key, value)
+                if written.get(key) != (of_value := mark(value)):
+                    await self._send(producer, written, key, value, of_value)
                 if self._is_turn_over():  # most lines need no coroutine
                     await self._yield_turn(producer)
         return there
 
     async def _send(
-        self, producer: Producer, written: dict[bytes, int], key: bytes, value: bytes | None
+        self,
+        producer: Producer,
+        written: dict[bytes, int],
+        key: bytes,
+        value: bytes | None,
+        of_value: int = 0,
     ) -> None:
-        """Write a record, once there is room for it, and its mark to those of its group."""
+        """Write a record, once there is room for it, and its value's mark to those of its group."""
         while not self.should_stop:
             try:
                 if self._may_publish():
@@ -210,7 +215,7 @@ class LagTopic(Service):
         if value is None:
             written.pop(key, None)
         else:
-            written[key] = mark(value)
+            written[key] = of_value
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         """Log a record that wasn't written, and mark it to be written again."""

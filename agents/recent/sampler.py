@@ -36,7 +36,7 @@ class Sampler(Service):
         self._health = health
         self._clock = clock
         #: By group: its ``ClusterState.at_rest`` when its lag was summed up, and the lag.
-        self._at_rest: dict[str, tuple[object, GroupLag]] = {}
+        self._at_rest: dict[str, tuple[object | None, GroupLag]] = {}
 
     @Service.task
     async def _run(self) -> None:
@@ -92,30 +92,27 @@ class Sampler(Service):
     def _sample(self, group: str, now: int) -> dict[str, int]:
         """Add a group's figures; return those that are added up for the cluster."""
         state = self._state
-        lag = self._lag(group, now)
         has_tasks = group in state.applications or group in state.groups.streams
+        lag = self._lag(group, now, has_tasks=has_tasks)
         copies = building(state.task_rows(group)) if has_tasks else None
         state.recent.sample(group, now, lag.lag, lag.positions, copies)
         fares_badly = state.recent.not_ok_since(group) is not None
         return {"lag": lag.at_least or 0, "groups_behind": int(fares_badly), **(copies or {})}
 
-    def _lag(self, group: str, now: int) -> GroupLag:
+    def _lag(self, group: str, now: int, *, has_tasks: bool) -> GroupLag:
         """Return a group's lag, summed up again only if something of the group has changed."""
         state = self._state
         at_rest = state.at_rest(group)
-        if at_rest is not None and group in self._at_rest:
-            before, lag = self._at_rest[group]
-            if before is at_rest:
-                return lag
-        topics = list(topic_lags(state.commits, group, state.ends))
-        lag = group_lag(state.commits, group, state.groups.membership(group), state.ends, topics)
-        if group in state.applications or group in state.groups.streams:
-            self._stands_still(group, topics, now)
-        if at_rest is None:
-            self._at_rest.pop(group, None)
-        else:
-            self._at_rest[group] = at_rest, lag
-        return lag
+        kept = self._at_rest.pop(group, None)
+        if at_rest is None or kept is None or kept[0] is not at_rest:
+            topics = list(topic_lags(state.commits, group, state.ends))
+            membership = state.groups.membership(group)
+            kept = at_rest, group_lag(state.commits, group, membership, state.ends, topics)
+            if has_tasks:
+                self._stands_still(group, topics, now)
+        if at_rest is not None:
+            self._at_rest[group] = kept
+        return kept[1]
 
     def _stands_still(self, group: str, topics: Sequence[TopicLag], now: int) -> None:
         """Record which partitions of an application have lag and no new commits."""
