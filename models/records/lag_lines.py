@@ -164,7 +164,7 @@ def mark(value: bytes) -> int:
 class WrittenLines:
     """The lines that each group has on the topic: their keys, with the ``mark`` of their values.
 
-    A group's are packed while nothing is written of it: 100 lines then take 1.5 kB instead of 20.
+    A group's are packed while nothing is written of it: 100 lines then take 1.3 kB instead of 14.
     """
 
     def __init__(self) -> None:
