@@ -211,8 +211,13 @@ def end_on_signals() -> None:
     """Raise ``Ended`` at the first Ctrl-C, SIGTERM or closing of the terminal.
 
     It is raised again each second until the story has ended: Python drops an exception that is
-    raised while an object is finalized, and py4j finalizes each Java object.
+    raised while an object is finalized, and py4j finalizes each Java object. Python would print
+    the dropped one with its traceback.
     """
+    unraisable = sys.unraisablehook
+    sys.unraisablehook = lambda dropped: (
+        None if isinstance(dropped.exc_value, Ended) else unraisable(dropped)
+    )
     awaited = [
         number
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
