@@ -135,7 +135,7 @@ async def test_of_3000_groups_the_worst_are_told_and_the_others_are_found_by_the
         await page.until(f"{rows} === 1")
         # On a slow machine the page asks for 299 in between, and finds the row in that answer.
         async with asyncio.timeout(30):
-            while not any("find=2999" in asked for asked in server.asked):
+            while not any("find=2999" in asked for asked in server.asked):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         await page.until(f"{rows} === 1")
         assert page.errors == []
