@@ -16,6 +16,9 @@ from caughtup.demo.cluster.cluster import EmbeddedCluster
 from tests.support.kafka.keystores import broker_files
 from tests.support.service import Service, wait_for
 
+#: Leaders are on both nodes, and copying records between them took as long as writing them.
+_UNREPLICATED = {"default.replication.factor": "1", "offsets.topic.replication.factor": "1"}
+
 MakeTopic = Callable[..., str]
 MakeCluster = Callable[..., EmbeddedCluster]
 
@@ -34,7 +37,7 @@ def shared_cluster() -> Iterator[EmbeddedCluster]:
     It ends where a worker goes on to other folders: brokers that nobody asks take a twentieth of a
     processor.
     """
-    with EmbeddedCluster(nodes=2) as cluster:
+    with EmbeddedCluster(nodes=2, broker_properties=_UNREPLICATED) as cluster:
         yield cluster
 
 

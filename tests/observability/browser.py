@@ -33,6 +33,10 @@ FLAGS = (
     "--disable-extensions",
     # It would start a process ahead for each page, which none of these tests gets to use.
     "--disable-features=SpareRendererForSitePerProcess",
+    # Their pages are of one site: one process for all of them keeps what it has compiled.
+    "--process-per-site",
+    "--renderer-process-limit=1",
+    "--in-process-gpu",
     "--no-first-run",
     "--remote-debugging-port=0",
 )

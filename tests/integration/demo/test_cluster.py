@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 
 from caughtup.demo.cluster.broker_config import ClientConfig, Security, Tls
 from caughtup.demo.cluster.cluster import BrokerFailed, EmbeddedCluster
+from caughtup.demo.cluster.topics import create_topics
 from caughtup.demo.processes.watchdog import start_time
 from caughtup.models.errors import CaughtupError
 from tests.integration.conftest import MakeCluster, MakeTopic
@@ -69,10 +70,9 @@ def test_records_go_in_and_come_out(cluster: EmbeddedCluster, make_topic: MakeTo
     assert sorted(consume(cluster.client_config(), topic, 100)) == sorted(values)
 
 
-def test_a_topic_is_replicated_on_both_nodes(
-    cluster: EmbeddedCluster, make_topic: MakeTopic
-) -> None:
-    topic = make_topic()
+def test_a_topic_is_replicated_on_both_nodes(cluster: EmbeddedCluster) -> None:
+    topic = f"topic-{uuid.uuid4().hex[:8]}"
+    create_topics(cluster, {topic: 1}, replicas=2)
     metadata = AdminClient(cluster.client_config()).list_topics(topic, timeout=10)
     assert sorted(metadata.topics[topic].partitions[0].replicas) == [1, 2]
 
