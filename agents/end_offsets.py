@@ -178,7 +178,8 @@ class EndOffsetsProbe(Service):
         left = self._left(state.wanted_topics())
         found = {each: ends for topic in sorted(left) for each, ends in state.ends.of_topic(topic)}
         suspects = self._readable.suspects(found)
-        await asyncio.to_thread(self._readable.read, suspects, found)
+        if suspects:
+            await asyncio.to_thread(self._readable.read, suspects, found)
         for partition, ends in self._readable.complete(found).items():
             end, known = ends.readable_end_offset, found[partition].readable_end_offset
             if end is not None and (known is None or end < known):
@@ -207,31 +208,32 @@ class EndOffsetsProbe(Service):
         self._note(listing.failed)
         self._health.leaderless_partitions = len(listing.leaderless)
         present, faults, now = listing.present, self._state.faults, now_ms()
-        found = dict(sorted(found.items()))
         # Others that leave topics to this instance have to hear of each round, and list those of
         # which a leader does not answer this one.
-        heard = next(iter(found), None) if self._state.held.others else None
+        heard = min(found, default=None) if self._state.held.others else None
         silent = {partition.topic for partition in listing.unanswered}
         self._note_left_out(frozenset({partition.topic for partition in present} - silent))
         self._topic_ids |= named
         awaited = self._awaited()
-        for partition, ends in found.items():
+        due = [
+            (partition, ends)
+            for partition, ends in found.items()
+            if partition.topic.startswith(awaited)
+            or partition.topic in named
+            or partition == heard
+            or self._is_due(partition, ends)
+        ]
+        for partition, ends in sorted(due):
             value = None
             with faults.isolated(PROBE, partition.topic, now):
-                if (
-                    partition.topic.startswith(awaited)
-                    or partition.topic in named
-                    or partition == heard
-                    or self._is_due(partition, ends)
-                ):
-                    listed_by = None if partition.topic in silent else self._own_list()
-                    value = self._value(partition, ends, listed_by)
+                listed_by = None if partition.topic in silent else self._own_list()
+                value = self._value(partition, ends, listed_by)
             if value is not None:
                 self._published[partition] = ends
                 await self._topic.send(key=encode_partition(partition), value=value)
                 self._untaken = partition, ends.as_of_ms
-        known_partitions = self._published.keys() | {partition for partition, _ in self._state.ends}
-        gone = known_partitions - present
+        gone = {partition for partition, _ in self._state.ends if partition not in present}
+        gone |= self._published.keys() - present
         if self._state.held.are_shared:
             # What only groups of others read isn't listed here.
             gone = {partition for partition in gone if wants(partition.topic)}
@@ -300,14 +302,14 @@ class EndOffsetsProbe(Service):
     def _is_due(self, partition: TopicPartition, ends: EndOffsets) -> bool:
         """Return whether to publish end offsets: they changed, or a refresh is due."""
         known = self._published.get(partition)
-        if known is None or _offsets(known) != _offsets(ends):
+        if known is None or not ends.repeats(known):
             return True
         taken = self._state.ends.latest(partition)
         # The state may have a record of another writer instead of ours, or a lower readable end.
         is_taken = (
             taken is not None
             and taken.as_of_ms >= known.as_of_ms
-            and _offsets(taken) == _offsets(known.with_readable_end_of(taken))
+            and taken.repeats(known.with_readable_end_of(taken))
         )
         # The age is negative if a clock was set back.
         age_ms = ends.as_of_ms - known.as_of_ms
@@ -354,12 +356,3 @@ class EndOffsetsProbe(Service):
     ) -> bytes:
         topic_id = self._topic_ids.get(partition.topic)
         return FORMAT.encode(EndOffsetsRecord.from_ends(partition, ends, topic_id, listed_by))
-
-
-def _offsets(ends: EndOffsets) -> tuple[int | None, ...]:
-    return (
-        ends.start_offset,
-        ends.last_stable_offset,
-        ends.end_offset,
-        ends.readable_end_offset,
-    )

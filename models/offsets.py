@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 #: The reported offset sum of a running active (``Task.LATEST_OFFSET``).
 LATEST_OFFSET = -2
@@ -12,8 +12,7 @@ UNKNOWN_OFFSET_SUM = -3
 LONG_MAX = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class EndOffsets:
+class EndOffsets(NamedTuple):
     """The offsets that a partition's leader reported at one time.
 
     ``start_offset``, ``last_stable_offset`` and ``end_offset`` are offsets; ``as_of_ms`` is the
@@ -39,11 +38,15 @@ class EndOffsets:
         known, found = self.readable_end_offset, earlier.readable_end_offset
         if found is None or earlier.start_offset > self.start_offset:  # a topic of the same name
             return self
-        return (
-            self
-            if known is not None and known <= found
-            else replace(self, readable_end_offset=found)
-        )
+        return self if known is not None and known <= found else self.with_readable_end(found)
+
+    def repeats(self, earlier: EndOffsets) -> bool:
+        """Return whether all offsets are those of an earlier sample."""
+        return self[:3] == earlier[:3] and self.readable_end_offset == earlier.readable_end_offset
+
+    def with_readable_end(self, offset: int | None) -> EndOffsets:
+        """Return these end offsets with another readable end, None for an unknown one."""
+        return EndOffsets(*self[:-1], offset)
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:

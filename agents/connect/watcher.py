@@ -20,7 +20,8 @@ from caughtup.models.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 0.1
+#: Between two looks for generations to decide, with Connect groups and without.
+_LOOK_SECONDS, _REST_SECONDS = 0.1, 0.5
 
 
 def decide_due(state: ClusterState, at_ms: int) -> int:
@@ -51,6 +52,7 @@ class ConnectWatcher(Service):
         self._health = health
         self._movements = movements
         self._outbox = Outbox(state.set_aside)
+        self._told = asyncio.Event()
 
     def is_idle(self) -> bool:
         """Return whether no event of a movement waits to be written."""
@@ -61,7 +63,7 @@ class ConnectWatcher(Service):
         while not self.should_stop:
             if self._health.has_read:
                 await self._decide()
-            await self.sleep(_LOOK_SECONDS)
+            await self.sleep(_LOOK_SECONDS if self._state.connect.groups else _REST_SECONDS)
 
     async def _decide(self) -> None:
         while due := list(self._state.connect.due(now_ms())):
@@ -82,8 +84,9 @@ class ConnectWatcher(Service):
     async def _write(self) -> None:
         """Write the events of movements with retries; decisions do not wait for that."""
         while not self.should_stop:
+            self._told.clear()
             await self._outbox.flush()
-            await self.sleep(_LOOK_SECONDS)
+            await self.wait(self._told.wait())
 
     def _tell(self, before: Watch | None, after: Watch) -> None:
         """Queue the events of movements, if this is the active instance."""
@@ -92,6 +95,7 @@ class ConnectWatcher(Service):
         for event in self._state.connect.unpublished_movements(before, after):
             value = CONNECT.encode(event)
             self._outbox.put(self._movements, encode_group(event.group), value)
+            self._told.set()
 
 
 def summary(watch: Watch) -> str:

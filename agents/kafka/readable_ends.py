@@ -11,7 +11,6 @@ import logging
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, islice
 
 from confluent_kafka import Consumer, KafkaError
@@ -59,8 +58,8 @@ class _CommitSearch:
 class ReadableEnds:
     """Knows partitions' readable ends, and reads the tails of those with a group near the end.
 
-    Call ``suspects``, then ``read`` (it blocks, and changes nothing that the others use, so that it
-    may run in a thread), then ``complete``.
+    Call ``suspects``; if there are any, ``read`` (it blocks, and changes nothing that the others use,
+    so that it may run in a thread); then ``complete``.
     """
 
     def __init__(self, settings: Settings, state: ClusterState) -> None:
@@ -141,7 +140,7 @@ class ReadableEnds:
         return {
             partition: ends
             if (end := self._at(partition, ends.last_stable_offset)) == ends.readable_end_offset
-            else replace(ends, readable_end_offset=end)
+            else ends.with_readable_end(end)
             for partition, ends in found.items()
         }
 
@@ -155,8 +154,6 @@ class ReadableEnds:
 
         Blocks for up to 5 s. A partition that cannot be read in time stays unknown.
         """
-        if not positions:
-            return
         ends_at = {p: found[p].last_stable_offset for p in positions}
         for partition, end in self._last_records(positions, ends_at).items():
             self._known[partition] = (ends_at[partition], end)

@@ -72,11 +72,14 @@ class EndOffsetObserver:
         self._state.topic_changes.apply(sorted(listing.appeared), sorted(listing.vanished), now)
         with faults.isolated(PROBE, "readable ends", now):
             suspects = self._readable.suspects(found, at_once=at_once)
-            await asyncio.to_thread(self._readable.read, suspects, found)
+            if suspects:
+                await asyncio.to_thread(self._readable.read, suspects, found)
             found = self._readable.complete(found)
         with faults.isolated(PROBE, "racks of replicas", now):
             racked = self._state.racked_topics()
             if racked is not None:
                 self._state.replicas = await asyncio.to_thread(self._lister.replica_racks, racked)
-        topics = self._state.unnamed_topics()
-        return ObservedEnds(listing, found, await asyncio.to_thread(self._lister.topic_ids, topics))
+        named: dict[str, bytes] = {}
+        if topics := self._state.unnamed_topics():
+            named = await asyncio.to_thread(self._lister.topic_ids, topics)
+        return ObservedEnds(listing, found, named)

@@ -75,7 +75,7 @@ class EndOffsetHistory:
         ends, readable, times_ms = self._ends, self._readable, self._times_ms
         is_level = len(ends) > 1 and ends[-2] == ends[-1] and readable[-2] == readable[-1]
         is_later = sample.as_of_ms >= times_ms[-1]
-        if is_level and is_later and _offsets(sample) == _offsets(self.latest):
+        if is_level and is_later and sample.repeats(self.latest):
             self.latest, times_ms[-1] = sample, sample.as_of_ms
             return False
         if sample.as_of_ms < times_ms[-1]:
@@ -179,12 +179,6 @@ class EndOffsetHistory:
 
     def __len__(self) -> int:
         return len(self._ends)
-
-
-def _offsets(sample: EndOffsets) -> tuple[int, int, int, int | None]:
-    """Return a sample without its time."""
-    start, stable = sample.start_offset, sample.last_stable_offset
-    return start, stable, sample.end_offset, sample.readable_end_offset
 
 
 def _is_held(sample: EndOffsets) -> bool:

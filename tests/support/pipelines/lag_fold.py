@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -90,7 +90,7 @@ class PartitionState:
         if before is not None and seen.as_of_ms < before.as_of_ms:
             return  # a slower second service's older sample
         self.ends = seen
-        if before is None or replace(before, as_of_ms=seen.as_of_ms) != seen:
+        if before is None or not seen.repeats(before):
             for group in sorted(self.commits):
                 yield self._row(group, self.commits[group], seen, seen.as_of_ms, END_OFFSET)
 
