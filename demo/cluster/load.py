@@ -46,7 +46,8 @@ def produce(
         else:
             failures.append(error)
 
-    producer = Producer({**cluster.client_config(), "acks": "all", "linger.ms": 20})
+    quiet = {"log_level": 2}  # a failure is raised; and a demo's end may kill the brokers first
+    producer = Producer({**cluster.client_config(), "acks": "all", "linger.ms": 20, **quiet})
     started = time.monotonic()
     for number in range(count):
         if records_per_second is not None:
