@@ -8,6 +8,7 @@ const HEIGHT = 132;
 const NEAR_PX = 6;
 /** A longer range in seconds has days on its axis. */
 const LONG_SECONDS = 40 * 3_600;
+const MINUTE_SECONDS = 60;
 /** Steps of an axis of counts: whole numbers only. */
 const WHOLE = Array.from({ length: 19 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 const COLOURS = ["--plot", "--warmup", "--restoring"];
@@ -71,8 +72,8 @@ export class Plot {
       legend: { show: false },
       scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
       axes: [
-        { ...axis, space: 60, size: 24, values: ({ scales: { x } }, seconds) => seconds.map((each) =>
-          (x.max - x.min > LONG_SECONDS ? day(each * 1000) : clockTime(each * 1000).slice(0, 5))) },
+        { ...axis, space: 60, size: 24, values: ({ scales: { x } }, seconds, _axis, _space, step) => seconds.map((each) =>
+          (x.max - x.min > LONG_SECONDS ? day(each * 1000) : clockTime(each * 1000).slice(0, step < MINUTE_SECONDS ? 8 : 5))) },
         { ...axis, size: 46, space: 18, incrs: WHOLE, values: (_, values) => values.map(figure) },
       ],
       series: [{}, ...series.map(([, name], at) => ({
