@@ -14,7 +14,7 @@ FOLLOWER_JAR ?= build/caughtup-follower.jar
 # Tests start hundreds of commands: without files of bytecode each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java classes prometheus images apiserver demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards pictures lint types check lock pin clean
+.PHONY: help install java classes prometheus ready images apiserver demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards pictures lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -67,9 +67,11 @@ $(REWRITTEN): $(STAMP)
 	@$(BIN)/pytest --collect-only --quiet >/dev/null || true
 	@touch $@
 
-test:  ## The tests, against real Kafka, Spark and Prometheus
+ready:  # all that the tests need
 	@$(MAKE) --no-print-directory --jobs 2 install java
 	@$(MAKE) --no-print-directory --jobs 2 prometheus classes $(REWRITTEN)
+
+test: ready  ## The tests, against real Kafka, Spark and Prometheus
 	@$(BIN)/pytest --numprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 thorough: java prometheus images install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times

@@ -177,10 +177,7 @@ class EndOffsetsProbe(Service):
         state = self._state
         left = self._left(state.wanted_topics())
         found = {each: ends for topic in sorted(left) for each, ends in state.ends.of_topic(topic)}
-        suspects = self._readable.suspects(found)
-        if suspects:
-            await asyncio.to_thread(self._readable.read, suspects, found)
-        for partition, ends in self._readable.complete(found).items():
+        for partition, ends in (await self._readable.completed(found)).items():
             end, known = ends.readable_end_offset, found[partition].readable_end_offset
             if end is not None and (known is None or end < known):
                 value = self._value(partition, ends, left[partition.topic].text)

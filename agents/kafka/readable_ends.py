@@ -7,6 +7,7 @@ READ on the topic; without it, the markers count as lag.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
@@ -58,8 +59,8 @@ class _CommitSearch:
 class ReadableEnds:
     """Knows partitions' readable ends, and reads the tails of those with a group near the end.
 
-    Call ``suspects``; if there are any, ``read`` (it blocks, and changes nothing that the others use,
-    so that it may run in a thread); then ``complete``.
+    ``completed`` is all of it: ``suspects``, then ``read`` in a thread, for which it changes nothing
+    that the others use, then ``complete``.
     """
 
     def __init__(self, settings: Settings, state: ClusterState) -> None:
@@ -71,6 +72,15 @@ class ReadableEnds:
         self._refused: set[str] = set()
         self._next = 0
         self._unfinished: list[_CommitSearch] = []
+
+    async def completed(
+        self, found: EndOffsetsOf, *, at_once: bool = False
+    ) -> dict[TopicPartition, EndOffsets]:
+        """Return end offsets with their readable ends, after reading the tails of ``suspects``."""
+        suspects = self.suspects(found, at_once=at_once)
+        if suspects:  # handing nothing to a thread would cost more than looking for them
+            await asyncio.to_thread(self.read, suspects, found)
+        return self.complete(found)
 
     def suspects(self, found: EndOffsetsOf, *, at_once: bool = False) -> dict[TopicPartition, int]:
         """Return the partitions whose tail may be markers only, with the offset to read from.

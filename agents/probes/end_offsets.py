@@ -71,10 +71,7 @@ class EndOffsetObserver:
         self._state.leaderless = listing.leaderless
         self._state.topic_changes.apply(sorted(listing.appeared), sorted(listing.vanished), now)
         with faults.isolated(PROBE, "readable ends", now):
-            suspects = self._readable.suspects(found, at_once=at_once)
-            if suspects:
-                await asyncio.to_thread(self._readable.read, suspects, found)
-            found = self._readable.complete(found)
+            found = await self._readable.completed(found, at_once=at_once)
         with faults.isolated(PROBE, "racks of replicas", now):
             racked = self._state.racked_topics()
             if racked is not None:
