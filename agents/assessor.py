@@ -85,15 +85,14 @@ class Assessor(Service):
         self._pause = _LATER_PAUSE_SECONDS
 
     def _groups(self) -> Generator[None, None, None]:
-        groups = self._state.group_names()
         known = 0
-        for group in groups:
+        for group in self._state.group_names():
             yield from _each(self._state.assess(group, now_ms(), self._health.read_ms))
             watch = self._state.watches.get(group)
             known += 1 if watch is None else 1 + len(watch.copies)
             self._freeze.reached(known)
             yield  # assess() yields nothing for a group at rest
-        self._state.forget_all_but(set(groups))
+        self._state.forget_gone()
 
 
 def _each(steps: Iterable[object]) -> Generator[None, None, None]:

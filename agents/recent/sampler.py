@@ -53,9 +53,9 @@ class Sampler(Service):
 
         A failure affects one group or partition only.
         """
-        state, groups = self._state, self._state.group_names()
+        state = self._state
         whole = {"lag": 0, "groups_behind": 0, "warmups": 0, "restoring": 0}
-        for group in groups:
+        for group in state.group_names():
             now = self._clock()
             with state.faults.isolated("page", group, now):
                 self._look(group, now)
@@ -71,8 +71,9 @@ class Sampler(Service):
         if sampling:
             with state.faults.isolated("page", "reassignments", self._clock()):
                 state.recent.cluster.add(self._clock(), whole | self._moving())
-        state.recent.keep_only(set(groups), moving.keys())
-        for group in self._at_rest.keys() - set(groups):
+        groups = set(state.group_names())  # as of now: some may have appeared meanwhile
+        state.recent.keep_only(groups, moving.keys())
+        for group in self._at_rest.keys() - groups:
             del self._at_rest[group]
 
     def _look(self, group: str, now: int) -> None:

@@ -378,8 +378,12 @@ class ClusterState:
         """Yield the transactions that hold something back, the oldest first."""
         return self.transactions.lines(self.assessments.blocked, now_ms)
 
-    def forget_all_but(self, groups: set[str]) -> None:
-        """Remove the assessments of all other groups."""
+    def forget_gone(self) -> None:
+        """Remove the assessments and decisions of groups that exist no more.
+
+        Which these are is found out now: a group that appeared while others were assessed stays.
+        """
+        groups = set(self.group_names())
         for group in self.asked_ms.keys() - groups:
             del self.asked_ms[group]
         self.assessments.keep_only(groups)

@@ -66,7 +66,7 @@ def drop_groups(state: ClusterState, of: Callable[[str], bool]) -> Generator[Non
         yield
     applications.movements.forget(of)
     applications.forget_records(dropped)
-    state.forget_all_but(set(state.group_names()))
+    state.forget_gone()
 
 
 class Forgetting:

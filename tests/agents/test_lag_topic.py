@@ -64,7 +64,7 @@ def test_after_each_round_the_topic_has_every_line_of_those_who_were_assessed(
     async def rounds() -> None:
         for change in made:
             change(state)
-            state.forget_all_but(set(state.group_names()))
+            state.forget_gone()
             await topic._round(producer)
             expected: dict[bytes, bytes] = {}
             for group in state.group_names():

@@ -90,7 +90,7 @@ class Cluster:
                 pass
         for _ in state.reassignment_watch.assess(state.reassignments, now_ms):
             pass
-        state.forget_all_but(set(groups))
+        state.forget_gone()
         self._forgetting.forget(now_ms)
         shown = self._scraped() | self._paged(now_ms)
         for group in groups:

@@ -95,7 +95,7 @@ class Cluster:
         for group in groups:
             for _ in self.state.assess(group, self.now_ms):
                 pass
-        self.state.forget_all_but(set(groups))
+        self.state.forget_gone()
         self.forgetting.forget(self.now_ms)
         for _ in exposition(self.state, Health(ready=True), self.labels, others=COMPATIBLE):
             pass

@@ -79,7 +79,7 @@ class Decided:
             wait_for(what, there, 60)
         except AssertionError as error:
             raise AssertionError(
-                f"{what}: {self.counts()}, {self.view()}, "
+                f"{what}: {self.counts()}, {self.view().get('decision')}, "
                 f"members {self.service.value('group_members', group=self.group)} of {members}"
             ) from error
         assert not set(self.counts()) - {"match", "consistent"}, (

@@ -143,7 +143,7 @@ def test_a_group_that_is_gone_is_watched_no_more() -> None:
     watched(state, START_MS + 1_000)
     read(state, group_tombstone())
     assert list(state.watch_copies(GROUP, START_MS + 2_000)) == []
-    state.forget_all_but(set())
+    state.forget_gone()
     assert state.watches == {}
 
 

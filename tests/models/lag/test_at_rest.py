@@ -60,7 +60,7 @@ def round_of(state: ClusterState, now_ms: int, read_ms: int | None = None) -> in
     """Assess every group as the assessor does; return in how many steps."""
     groups = state.group_names()
     steps = sum(1 for group in groups for _ in state.assess(group, now_ms, read_ms))
-    state.forget_all_but(set(groups))
+    state.forget_gone()
     return steps
 
 

@@ -51,6 +51,14 @@ def last(state: ClusterState) -> tuple[str, str]:
     return decision.result, decision.why
 
 
+def delete(state: ClusterState, group: PlayedGroup) -> None:
+    """Let members a and b leave, and delete the group."""
+    for name in ("a", "b"):
+        group.leave(name)
+    complete = ConsumerGroupKey(COMPLETE, "g")
+    read(state, [*group.take(), *((new_group_key(key), None) for key in (GONE, complete))])
+
+
 def of_type(record: Record, *types: RecordType) -> bool:
     return int.from_bytes((record[0] or b"")[:2]) in types
 
@@ -356,12 +364,9 @@ def test_a_large_group_is_decided_apart_from_the_records_and_in_any_order(
     group.assign("b")
     state.apply_batch(_batch(group.take()), AT_MS)
     (late,) = state.group_decisions.take_large()
-    for name in ("a", "b"):
-        group.leave(name)
-    state.apply_batch(_batch(group.take()), AT_MS)
-    state.apply_batch(_batch([(new_group_key(GONE), None)]), AT_MS)
+    delete(state, group)
     state.group_decisions.apply_large(late, late.decide(), AT_MS)
-    state.forget_all_but(set())
+    state.forget_gone()
     assert results(state) == {}
 
 
@@ -384,7 +389,10 @@ def test_groups_that_are_gone_are_forgotten(state: ClusterState, group: PlayedGr
     group.topics["t"] = T, 7
     group.assign("a")
     read(state, group.take())
-    state.forget_all_but(set())
+    state.forget_gone()
+    assert state.group_decisions.last("g") is not None
+    delete(state, group)
+    state.forget_gone()
     assert state.group_decisions.last("g") is None
     assert results(state) == {}
     state.apply_ends(TopicPartition("t", 6), EndOffsets(0, 1, 1, AT_MS), T, AT_MS)
@@ -404,7 +412,7 @@ def test_a_classic_generation_is_decided_again_once(state: ClusterState) -> None
     assert decision is not None
     assert (decision.assignor, decision.client) == ("range", "kafka-clients")
     read(state, [group_tombstone("g")])
-    state.forget_all_but(set())
+    state.forget_gone()
     assert state.group_decisions.last("g") is None
 
 

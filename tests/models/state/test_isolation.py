@@ -158,7 +158,7 @@ def test_a_group_that_was_never_assessed_but_failed_is_forgotten_with_it(
         assess(state, NOW_MS)
     assert state.assessments.verdicts[BAD].verdict == "unknown"
     read(state, group_tombstone(BAD), commit(0, None, group=BAD))
-    state.forget_all_but(set(state.group_names()))
+    state.forget_gone()
     assert list(state.assessments.verdicts) == [GOOD]
 
 
