@@ -35,7 +35,7 @@ os.environ.setdefault("ORACLE_FIRST_SEED", str(_today * SCENARIOS_A_DAY))
 # What an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile(
     "unhurried",
-    max_examples=daily(40, 100),
+    max_examples=daily(25, 100),
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],

@@ -13,6 +13,7 @@ from caughtup.bench.replay.command import replay_table
 pytestmark = pytest.mark.xdist_group("spark")
 
 
+@pytest.mark.thorough
 def test_every_group_is_decided_under_every_setting() -> None:
     arguments = ["bench", "replay", "--groups", "5", "--makes", "3", "--threads", "1"]
     result = CliRunner().invoke(main, [*arguments, "--format", "json"])

@@ -34,7 +34,13 @@ def facts(rows: list[Row]) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in rows]
 
 
-@pytest.mark.parametrize("offsets", [50_000, 1], ids=["one task", "several tasks"])
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        pytest.param(50_000, id="one task", marks=pytest.mark.thorough),
+        pytest.param(1, id="several tasks"),
+    ],
+)
 def test_the_table_says_what_the_models_say_of_the_same_records(
     watched: Watched, offsets: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

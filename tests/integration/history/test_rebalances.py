@@ -191,6 +191,7 @@ def one_by_one(records: Iterable[KafkaRecord], kinds: dict[str, str]) -> list[Fa
     return found
 
 
+@pytest.mark.thorough
 def test_causes_are_the_services_on_every_protocol_wherever_batches_are_cut(
     watched: Watched,
 ) -> None:

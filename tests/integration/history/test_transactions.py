@@ -85,9 +85,8 @@ def written(watched: Watched) -> dict[int, int]:
     return {row["partition"]: row["committed"] for row in rows if row["group"] == watched.group}
 
 
-@pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 12))]
-)
+@pytest.mark.parametrize("seed", range(1, 12))
+@pytest.mark.thorough
 def test_whenever_the_job_runs_it_has_what_offset_fetch_says(
     cluster: EmbeddedCluster, watched: Watched, seed: int
 ) -> None:

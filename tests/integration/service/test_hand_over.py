@@ -178,6 +178,7 @@ def report(what: str, done: Sequence[HandOver]) -> None:
     print(f"{what}: {', '.join(said)}")
 
 
+@pytest.mark.thorough
 def test_who_goes_while_groups_rebalance_contradicts_nobody_and_nothing_is_told_twice(
     stage: Stage, tmp_path: Path
 ) -> None:

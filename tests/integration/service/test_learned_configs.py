@@ -7,6 +7,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from caughtup.demo.apps.streams import StreamsApplication
 from caughtup.demo.cluster.cluster import EmbeddedCluster
 from caughtup.demo.cluster.load import produce
@@ -46,6 +48,7 @@ def known(view: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {one["name"]: (one["values"], one["provenance"]) for one in view["configs"]}
 
 
+@pytest.mark.thorough
 def test_an_application_is_known_after_a_few_generations_and_after_a_restart(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

@@ -70,7 +70,8 @@ def decided(service: Service) -> int | None:
     return None
 
 
-@pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.thorough), "kill"])
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.thorough
 def test_a_restart_publishes_nothing_twice(
     brokers: EmbeddedCluster, service: Service, end: str
 ) -> None:

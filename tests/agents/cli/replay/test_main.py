@@ -39,6 +39,7 @@ def test_what_cannot_be_asked_is_said_before_anything_starts(
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_a_group_is_replayed_into_lines_a_page_and_a_table(tmp_path: Path) -> None:
     source, page, table = (tmp_path / name for name in ("generations", "page.html", "replay"))
     orders = generated_history("orders", CHANGES[0], VARIETY, 0)
