@@ -91,8 +91,7 @@ class Cluster:
         for _ in self.state.decide(self.now_ms):
             pass
         self.state.applications.movement_events(self.now_ms)
-        groups = self.state.group_names()
-        for group in groups:
+        for group in self.state.group_names():
             for _ in self.state.assess(group, self.now_ms):
                 pass
         self.state.forget_gone()

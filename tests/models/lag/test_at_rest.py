@@ -58,8 +58,7 @@ def alike(ours: Assessed | None, other: Assessed | None) -> bool:
 
 def round_of(state: ClusterState, now_ms: int, read_ms: int | None = None) -> int:
     """Assess every group as the assessor does; return in how many steps."""
-    groups = state.group_names()
-    steps = sum(1 for group in groups for _ in state.assess(group, now_ms, read_ms))
+    steps = sum(1 for group in state.group_names() for _ in state.assess(group, now_ms, read_ms))
     state.forget_gone()
     return steps
 
