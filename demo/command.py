@@ -6,8 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -92,7 +91,6 @@ def demo(scripted: bool, story: str, max_delay: int, web_port: int, output: str)
     except CaughtupError as error:
         raise UserError(error.message) from None
     except Ended as ended:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         console.print("The demo ended all its processes and removed its files.")
         if scripted or story == "connect":
             sys.exit(ended.code)
@@ -103,7 +101,7 @@ def _twins(scripted: bool, web_port: int, console: Console, output: str) -> int:
     from caughtup.demo.story.twins.stage import TwinStage
     from caughtup.followers.kafka_streams.jar import SOURCES
 
-    with TwinStage(sorted(SOURCES.glob("*.java")), web_port=web_port) as stage, until_played():
+    with TwinStage(sorted(SOURCES.glob("*.java")), web_port=web_port) as stage:
         if scripted:
             return _scripted(partial(show.play, stage), console, output)
         show.run(stage, console)
@@ -114,7 +112,7 @@ def _streams(scripted: bool, web_port: int, console: Console, output: str) -> in
     from caughtup.demo.story import show
     from caughtup.demo.story.stage import DemoStage
 
-    with DemoStage(web_port=web_port) as stage, until_played():
+    with DemoStage(web_port=web_port) as stage:
         reassign = reassigner(stage.cluster.bootstrap_servers)
         if scripted:
             return _scripted(partial(show.play, stage, reassign=reassign), console, output)
@@ -163,7 +161,7 @@ def _connect(max_delay: int, web_port: int, console: Console, output: str) -> in
     from caughtup.demo.story.show import narrator
 
     started = time.monotonic()
-    with ConnectStage(max_delay_ms=1000 * max_delay, web_port=web_port) as stage, until_played():
+    with ConnectStage(max_delay_ms=1000 * max_delay, web_port=web_port) as stage:
         played = play(stage, narrator(console))
     if output == "json":
         for line in show.lines(played):
@@ -191,49 +189,39 @@ class Ended(SystemExit):
     """
 
 
-#: How long after a signal it is raised again, while a story is still played.
-_AGAIN_SECONDS = 1.0
-
-
-@contextmanager
-def until_played() -> Iterator[None]:
-    """Raise a signal again inside the context only: the cleanup, which takes seconds, is left alone.
-
-    The innermost of the contexts, so that it has ended before the cleanup begins.
-    """
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+#: How long after Python dropped it, ``Ended`` is raised again.
+_AGAIN_SECONDS = 0.05
 
 
 def end_on_signals() -> None:
     """Raise ``Ended`` at the first Ctrl-C, SIGTERM or closing of the terminal.
 
-    It is raised again each second until the story has ended: Python drops an exception that is
-    raised while an object is finalized, and py4j finalizes each Java object. Python would print
-    the dropped one with its traceback.
+    Python drops an exception that is raised while an object is finalized, and py4j finalizes each
+    Java object. A dropped one is raised again, and not printed; any other is raised once, so that
+    nothing interrupts the cleanup.
     """
-    unraisable = sys.unraisablehook
-    sys.unraisablehook = lambda dropped: (
-        None if isinstance(dropped.exc_value, Ended) else unraisable(dropped)
-    )
     awaited = [
         number
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
         # Signals that were ignored from the start, as under nohup, stay ignored.
         if signal.getsignal(number) is not signal.SIG_IGN
     ]
+    unraisable = sys.unraisablehook
+
+    def again(dropped: sys.UnraisableHookArgs) -> None:
+        if isinstance(dropped.exc_value, Ended):
+            signal.signal(signal.SIGALRM, partial(_raise, dropped.exc_value))
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+        else:
+            unraisable(dropped)
 
     def end(number: int, frame: object) -> None:
         # A second Ctrl-C would interrupt the cleanup, which takes seconds.
         for one in awaited:
             signal.signal(one, signal.SIG_IGN)
-        ended = Ended(128 + number)
-        signal.signal(signal.SIGALRM, partial(_raise, ended))
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
-        raise ended
+        raise Ended(128 + number)
 
+    sys.unraisablehook = again
     for number in awaited:
         signal.signal(number, end)
 

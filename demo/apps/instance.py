@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,14 +28,15 @@ from caughtup.models.errors import CaughtupError
 from caughtup.models.ids import ProcessId, TaskId
 from caughtup.pipelines.java.command_lines import java_command
 from caughtup.pipelines.java.jars import pyspark_jars
+from caughtup.pipelines.java.py4j_logs import silence_py4j
 
 HEAP_MEGABYTES = 256
 _GATEWAY_SECONDS = 60.0
 _CLOSE_SECONDS = 30
 _POLL_SECONDS = 0.02
 _Answer = TypeVar("_Answer")
-# Suppresses py4j's messages about an instance that has ended: StreamsFailed reports it.
-logging.getLogger("py4j").addHandler(logging.NullHandler())
+# StreamsFailed reports an instance that has ended.
+silence_py4j()
 
 
 class StreamsFailed(CaughtupError):  # noqa: N818

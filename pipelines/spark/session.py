@@ -6,7 +6,6 @@ supports (file, hdfs, s3a …) are read through the JVM; its end before the job'
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
@@ -25,6 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from caughtup.models.errors import CaughtupError
+from caughtup.pipelines.java.py4j_logs import silence_py4j
 
 #: What PySpark says in a worker of another Python than the driver's.
 _OTHER_PYTHON = re.compile(
@@ -37,8 +37,6 @@ _NO_WORKER = "Error from python worker:"
 UNANSWERED = (Py4JError, OSError)
 #: How long a JVM may take to end after its last connection.
 _ENDING_SECONDS = 5.0
-#: The message that py4j logs, with a stack trace, for each call without an answer.
-_SAID_BY_PY4J = "Exception while sending command."
 
 
 @contextmanager
@@ -81,18 +79,13 @@ def stop(spark: SparkSession) -> None:
         spark.stop()
 
 
-def silence_py4j() -> None:
-    """Suppress py4j's log lines about a JVM that ended: callers report it in one line."""
-    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(_is_not_py4js)
-    # Also the stack trace of the accumulators' thread when its connection ends.
+def _silence() -> None:
+    """Suppress what py4j and PySpark print about a JVM that has ended."""
+    silence_py4j()
+    # The stack trace of the accumulators' thread when its connection ends.
     for server in vars(accumulators).values():  # its class has other names since Spark 4.1
         if isinstance(server, type) and issubclass(server, BaseServer):
             server.handle_error = lambda *_: None  # type: ignore[method-assign]
-
-
-def _is_not_py4js(record: logging.LogRecord) -> bool:
-    return record.msg != _SAID_BY_PY4J
 
 
 class Files:
@@ -210,7 +203,7 @@ def spark_session(
         _use_java(java_home)
         if master is None:
             master = LOCAL
-    silence_py4j()
+    _silence()
     # By default workers run the first python3 on the PATH, which may lack Arrow and caughtup.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(application)

@@ -8,7 +8,7 @@ import sys
 #: A story that is interrupted while an object is finalized, where Python drops an exception.
 _STORY = """
 import os, signal, time
-from caughtup.demo.command import Ended, end_on_signals, until_played
+from caughtup.demo.command import Ended, end_on_signals
 
 class Finalized:
     def __del__(self):
@@ -18,10 +18,9 @@ class Finalized:
 
 end_on_signals()
 try:
-    with until_played():
-        Finalized()
-        time.sleep(30)
-        print("played to its end")
+    Finalized()
+    time.sleep(30)
+    print("played to its end")
 except Ended:
     time.sleep(2)
     print("cleaned up")

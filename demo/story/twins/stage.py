@@ -99,9 +99,13 @@ class TwinStage(DemoStage):
 
     def on_both(self, act: Callable[[StreamsApplication], object]) -> None:
         """Call a function with both applications at the same time, so that neither has a lead."""
-        with ThreadPoolExecutor(len(self.applications)) as pool:
+        pool = ThreadPoolExecutor(len(self.applications))
+        try:
             for done in [pool.submit(act, one) for one in self.applications]:
                 done.result()
+        finally:
+            # Interrupted, it doesn't wait: the calls fail once the processes are ended.
+            pool.shutdown(wait=False)
 
 
 def _is_settled(application: StreamsApplication) -> bool:

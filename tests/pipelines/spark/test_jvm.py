@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -56,16 +55,3 @@ def test_a_jvm_that_spark_submit_started_is_not_ours_to_ask() -> None:
     assert how_jvm_ended(session(None)) is None
     with pytest.raises(Py4JNetworkError), report_dead_jvm(session(None)):
         raise Py4JNetworkError("no answer")
-
-
-def test_only_what_py4j_says_of_a_jvm_that_is_gone_is_left_out(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    spark_session.silence_py4j()
-    logging.getLogger().error("Exception while sending command.")
-    logging.getLogger().error("another")
-    logging.getLogger("caughtup").error("Exception while sending command.")
-    assert [(one.name, one.message) for one in caplog.records] == [
-        ("root", "another"),
-        ("caughtup", "Exception while sending command."),
-    ]
