@@ -21,42 +21,51 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# dash forgets the EXIT trap when a signal ends it.
-trap 'exit 130' HUP INT TERM
-
-pip() {
-    "$venv/bin/python" -m pip --disable-pip-version-check --no-color install "$@" \
-        2>"$work/errors" || touch "$work/failed"
-}
+installer=
+# dash forgets the EXIT trap when a signal ends it; a process in the background ignores Ctrl-C.
+trap '[ -z "$installer" ] || kill "$installer"; exit 130' HUP INT TERM
 
 note() {
     [ ! -t 2 ] || printf '\r\033[K%s' "$1" >&2
 }
 
-# What pip says of its progress is some 300 lines: one is enough.
-show_progress() {
-    seen=0
-    while read -r word package _; do
-        case $word in
-            Collecting) seen=$((seen + 1)) && note "  $seen of $packages: $package" ;;
-            Installing) note "  unpacking" ;;
-        esac
+# Runs an installer; ends with its first error, in one line, when it fails.
+run() {
+    "$@" >"$work/said" 2>&1 &
+    installer=$!
+    seconds=0
+    while kill -0 "$installer" 2>/dev/null; do
+        note "  $seconds s"
+        sleep 1
+        seconds=$((seconds + 1))
     done
     note ""
+    wait "$installer" && installer= && return
+    sed -n 's/^ *\(ERROR: \|error: \|× \|├─▶ \|╰─▶ \|Caused by: \|cause: \)/: /p' "$work/said" |
+        head -n 8 | tr -d '\n' | sed 's/^: //' >&2
+    echo >&2
+    exit 1
 }
 
-end_if_failed() {
-    [ -e "$work/failed" ] || return 0
-    echo "pip: $(grep '^ERROR: ' "$work/errors" | head -n 1)" >&2
-    exit 1
+# uv reads no configuration of pip's: a mirror of PyPI, and the certificates that it is trusted by.
+configured() {
+    "$venv/bin/python" -m pip config list | sed -n "s/^\(global\|install\|:env:\)\.$1='\(.*\)'\$/\2/p" | tail -n 1
 }
 
 packages=$(grep -c '^[a-z].*==' requirements.lock)
 echo "Installing $packages pinned packages into $venv (PySpark is the largest, about 400 MB)." >&2
 "$python" -m venv "$venv"
-# Python compiles what is imported when it is: that is a small part, and the rest takes 15 seconds.
-pip --no-compile --progress-bar off --require-hashes -r requirements.lock | show_progress
-end_if_failed
-pip --quiet --no-deps --no-build-isolation --editable .
-end_if_failed
+awk '/^[a-z]/ { uv = /^uv==/ } uv' requirements.lock >"$work/uv.lock"
+run "$venv/bin/python" -m pip --disable-pip-version-check install --require-hashes -r "$work/uv.lock"
+: "${UV_DEFAULT_INDEX=$(configured index-url)}" "${UV_INDEX=$(configured extra-index-url)}"
+: "${SSL_CERT_FILE=$(configured cert)}"
+for name in UV_DEFAULT_INDEX UV_INDEX SSL_CERT_FILE; do
+    eval "[ -z \"\$$name\" ] || export $name"
+done
+export UV_INDEX_STRATEGY=unsafe-best-match  # pip's; every hash is in the lock
+uv() {
+    run "$venv/bin/uv" pip install --python "$venv/bin/python" --no-config "$@"
+}
+uv --require-hashes -r requirements.lock
+uv --no-deps --no-build-isolation --editable .
 echo "Installed: $venv/bin/caughtup" >&2
