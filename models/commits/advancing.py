@@ -1,6 +1,6 @@
 """Commits that only begin a history or advance it, all of a poll at once: nearly all that there are.
 
-An advance adds a step, for which there is room. All others are applied one by one.
+An advance adds a step. All others are applied one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import numpy as np
 
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
 from caughtup.models.commits.table import CommitTable
-from caughtup.models.histories.commits import STEPS_KEPT
 from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.polls.column_reader import Ints, Rows
 from caughtup.models.polls.commit_columns import NO_TOPIC_ID, CommitColumns
@@ -30,23 +29,24 @@ def apply_advances(
     ``indices`` are commits on the topics of the last ones, in ``rows`` that have a commit and
     weren't rewound; ``names`` are the group and topic of each of their heads.
     """
-    columns, steps = table.columns, table.steps
+    columns = table.columns
     offset, time_ms = commits.offset[indices], commits.time_ms[indices]
     slots = columns.slot[rows].astype(np.int64)
     applied: Rows = (offset > columns.offset[rows]) & (time_ms > columns.step_ms[rows])
     applied &= (time_ms >= columns.commit_ms[rows]) & (slots != NO_SLOT)
-    # With the last step, which is in the columns, and the new one.
-    applied[applied] = steps.lengths(slots[applied]) + 2 <= min(STEPS_KEPT, steps.steps_kept + 1)
     if not applied.any():
         return applied
-    rows, indices, slots = rows[applied], indices[applied], slots[applied]
-    offset, time_ms = offset[applied], time_ms[applied]
+    rows, time_ms = rows[applied], time_ms[applied]
     before, step_ms = columns.offset[rows], columns.step_ms[rows]
-    since_ms = np.maximum(step_ms, _unread_since_ms(commits, indices, before, ends, names))
-    steps.append(slots, np.column_stack((before, step_ms, columns.wait_ms[rows])))
-    columns.offset[rows] = offset
-    columns.step_ms[rows] = columns.commit_ms[rows] = time_ms
-    columns.wait_ms[rows] = np.maximum(time_ms - since_ms, 0)
+    unread_ms = _unread_since_ms(commits, indices[applied], before, ends, names)
+    waits_ms = np.maximum(time_ms - np.maximum(step_ms, unread_ms), 0)
+    steps = np.column_stack((before, step_ms, columns.wait_ms[rows]))
+    added = table.steps.append(slots[applied], steps, time_ms)
+    applied[applied] = added
+    rows = rows[added]
+    columns.offset[rows] = offset[applied]
+    columns.step_ms[rows] = columns.commit_ms[rows] = time_ms[added]
+    columns.wait_ms[rows] = waits_ms[added]
     columns.changed[rows] = table.changes + 1
     return applied
 

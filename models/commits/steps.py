@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from caughtup.models.histories.commits import STEP_NUMBERS, STEPS_KEPT
-from caughtup.models.polls.column_reader import Ints
+from caughtup.models.histories.commits import STEP_NUMBERS, STEPS_KEPT, thinned
+from caughtup.models.polls.column_reader import Ints, Rows
 
 #: (histories, steps): up to this number of histories, each keeps these steps before its last one.
 STEPS_UP_TO = ((200_000, STEPS_KEPT - 1), (600_000, 7))
@@ -22,6 +22,8 @@ FEWEST_STEPS_KEPT = 5
 _BLOCK = 1 << 10
 _NARROWED_MEANWHILE = 8
 _UNKNOWN = -1
+#: Longer histories, which no clock makes, are thinned one by one.
+_LONGEST_MS = 1 << 52
 
 
 class StepBlocks:
@@ -55,11 +57,7 @@ class StepBlocks:
 
         Rows are as long as a slot has room for, with -1 for no step or an unknown wait.
         """
-        at = slots % self._block
-        found = np.full((len(slots), self.steps_kept), _UNKNOWN)
-        for block, some in self._by_block(slots):
-            steps = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
-            found[some] = steps[at[some], :, STEP_NUMBERS - 1]
+        found = self._load_each(slots)[:, :, STEP_NUMBERS - 1]
         lengths = np.frombuffer(self._lengths, np.uint8)[slots]
         found[np.arange(self.steps_kept) >= lengths[:, None]] = _UNKNOWN
         return found
@@ -81,18 +79,68 @@ class StepBlocks:
         self._lengths[slot] = len(steps) // STEP_NUMBERS
         return slot
 
-    def lengths(self, slots: Ints) -> Ints:
-        """Return the number of steps in some slots (int64)."""
-        return np.frombuffer(self._lengths, np.uint8)[slots].astype(np.int64)
+    def append(self, slots: Ints, steps: Ints, next_ms: Ints) -> Rows:
+        """Add a step to each of some slots, which differ; return which of them have got it.
 
-    def append(self, slots: Ints, steps: Ints) -> None:
-        """Add a step to each of some slots, which differ and have room: three numbers a row."""
+        ``steps``: three numbers a row. ``next_ms``: the time of the history's last step, which is
+        kept elsewhere. A full history is thinned, or loses its oldest step, as ``CommitHistory`` and
+        ``store`` do it; one of which nothing but the last step would stay gets none.
+        """
+        blocks = list(self._by_block(slots))
         lengths = np.frombuffer(self._lengths, np.uint8)
-        places = slots % self._block * self.steps_kept + lengths[slots]
-        lengths[slots] += 1
+        length = lengths[slots].astype(np.int64)
+        is_long = length + 2 > STEPS_KEPT
+        is_full = ~is_long & (length == self.steps_kept)
+        added: Rows = ~is_long & ~is_full
+        at = slots % self._block
+        for block, some in blocks:
+            of_block = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
+            some = some[added[some]]
+            of_block[at[some], length[some]] = steps[some]
+        lengths[slots[added]] += 1
+        if is_full.any():
+            self._shift(slots[is_full], steps[is_full])
+            added |= is_full
+        if is_long.any():
+            added[is_long] = self._thin(slots[is_long], steps[is_long], next_ms[is_long])
+        return added
+
+    def _shift(self, slots: Ints, steps: Ints) -> None:
+        """Put a step at the end of full histories; the wait of their oldest goes to the next."""
+        held = np.concatenate((self._load_each(slots), steps[:, None]), axis=1)
+        held[:, 1, 2] = np.maximum(held[:, 0, 2], held[:, 1, 2])
+        self._store_each(slots, held[:, 1:])
+
+    def _thin(self, slots: Ints, steps: Ints, next_ms: Ints) -> Rows:
+        """Thin histories with one more step and their last one; return which were."""
+        held = self._load_each(slots)
+        ages = next_ms - held[:, 0, 1]  # negative if 63 bits don't hold it
+        fit: Rows = (ages > 0) & (ages < _LONGEST_MS)
+        last = np.zeros_like(steps)
+        last[:, 1] = next_ms
+        made, counts = thinned(np.concatenate((held, steps[:, None], last[:, None]), axis=1)[fit])
+        stays = counts > 1
+        fit[fit] = stays
+        made, counts = made[stays], counts[stays] - 1
+        self._store_each(slots[fit], made)
+        np.frombuffer(self._lengths, np.uint8)[slots[fit]] = counts
+        return fit
+
+    def _load_each(self, slots: Ints) -> Ints:
+        """Return the steps in some slots: slots × ``steps_kept`` × STEP_NUMBERS."""
+        at = slots % self._block
+        held = np.empty((len(slots), self.steps_kept, STEP_NUMBERS), np.int64)
         for block, some in self._by_block(slots):
-            of_block = np.frombuffer(block, np.int64).reshape(-1, STEP_NUMBERS)
-            of_block[places[some]] = steps[some]
+            of_block = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
+            held[some] = of_block[at[some]]
+        return held
+
+    def _store_each(self, slots: Ints, steps: Ints) -> None:
+        """Store steps in some slots, from their beginning, but not how many each has."""
+        at = slots % self._block
+        for block, some in self._by_block(slots):
+            of_block = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
+            of_block[at[some], : steps.shape[1]] = steps[some]
 
     def free(self, slot: int) -> None:
         """Free a slot."""

@@ -9,8 +9,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 
+import numpy as np
+
 from caughtup.models.clocks import is_from_the_future
-from caughtup.models.histories.thinning import kept_points
+from caughtup.models.histories.thinning import kept_points, kept_points_of_each
+from caughtup.models.polls.column_reader import Ints
 
 #: The number of newest steps, which all stay, and of older ones; the age of the oldest, in ms.
 DENSE_STEPS = 4
@@ -218,3 +221,24 @@ class CommitHistory:
 
     def __len__(self) -> int:
         return len(self._steps) // STEP_NUMBERS
+
+
+def thinned(steps: Ints) -> tuple[Ints, Ints]:
+    """Thin several histories as ``CommitHistory.add`` does; return their steps, and their numbers.
+
+    ``steps``: int64, histories × steps × STEP_NUMBERS, each oldest first, with times as for
+    ``kept_points_of_each``. Of the same form are those returned; unused ones at the end are zero.
+    """
+    kept = kept_points_of_each(steps[:, :, 1], DENSE_STEPS, SPARSE_STEPS, HORIZON_MS)
+    counts: Ints = kept.sum(axis=1)
+    waits = steps[:, :, 2].copy()
+    for at in range(1, waits.shape[1]):
+        # A dropped step, except one before all that are kept, leaves its wait to the next one.
+        dropped = ~kept[:, at - 1] & kept[:, :at].any(axis=1)
+        waits[dropped, at] = np.maximum(waits[dropped, at], waits[dropped, at - 1])
+    made = np.zeros((len(steps), DENSE_STEPS + SPARSE_STEPS, STEP_NUMBERS), np.int64)
+    row, column = np.nonzero(kept)
+    place = (np.cumsum(kept, axis=1) - 1)[row, column]
+    made[row, place, :2] = steps[row, column, :2]
+    made[row, place, 2] = waits[row, column]
+    return made, counts

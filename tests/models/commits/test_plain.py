@@ -119,6 +119,41 @@ def test_many_commits_that_advance_at_once_leave_what_one_by_one_would(
 
 
 @settings(print_blob=True, deadline=None)
+@given(
+    st.lists(st.sampled_from([1, 1_000, 1_000, 60_000, HOUR_MS, 7 * HOUR_MS]), max_size=30),
+    st.lists(st.integers(1, 9), min_size=3, max_size=3),
+    st.none() | st.just((3, 7)),
+)
+def test_histories_that_are_full_are_thinned_at_once_as_one_by_one(
+    gaps: list[int], strides: list[int], narrow: tuple[int, int] | None
+) -> None:
+    ends, table, single = EndOffsetTable(), CommitTable(), CommitTable()
+    if narrow is not None:
+        table.steps, single.steps = StepBlocks([narrow], 2), StepBlocks([narrow], 2)
+    at_ms = 2 * HOUR_MS
+    for turn, gap in enumerate([1_000] * 16 + gaps):
+        at_ms += gap
+        poll: list[Made] = [
+            (
+                "a",
+                TopicPartition("orders", number),
+                OffsetCommit(9 * turn, -1, "", at_ms + turn * stride, -1, None),
+            )
+            for number, stride in enumerate(strides)
+        ]
+        apply_live(table, columns(poll), ends)
+        for group, partition, commit in poll:
+            known = single.find(group, partition)
+            if known is None:
+                apply_live(single, columns([(group, partition, commit)]), ends)
+                continue
+            known.add(commit.offset, commit.commit_timestamp_ms)
+            head = single.row_index.find(group, partition.topic)
+            single.keep(single.row_index.row(head, partition.partition), known)
+        assert everything(table) == everything(single)
+
+
+@settings(print_blob=True, deadline=None)
 @given(polls, polls)
 def test_what_is_past_is_the_last_commit_of_each_key_however_it_was_polled(
     past: list[list[Made]], live: list[list[Made]]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caughtup.models.histories.thinning import kept_points
+from caughtup.models.histories.thinning import kept_points, kept_points_of_each
 
 HOUR_MS = 3_600_000
 
@@ -56,3 +57,28 @@ def test_the_oldest_point_stays_until_it_is_beyond_the_horizon() -> None:
     times = [0, *range(1_000, 1_040)]
     assert kept_points(times, 4, 2, 1_039)[0] == 0
     assert kept_points(times, 4, 2, 1_038)[0] == 1
+
+
+gaps_of_several = st.integers(1, 40).flatmap(
+    lambda count: st.lists(
+        st.lists(
+            st.sampled_from([1, 2, 1_000, 30_000, HOUR_MS, 6 * HOUR_MS]) | st.integers(1, 10**9),
+            min_size=count,
+            max_size=count,
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+
+
+@settings(print_blob=True, deadline=None)
+@given(gaps_of_several, st.sampled_from([(4, 8, 6 * HOUR_MS), (1, 1, 1_000), (3, 20, 10**10)]))
+def test_several_at_once_keep_what_each_would(
+    gaps: list[list[int]], kept_at_most: tuple[int, int, int]
+) -> None:
+    times = np.cumsum(np.array(gaps, np.int64), axis=1)
+    kept = kept_points_of_each(times, *kept_at_most)
+    assert [np.flatnonzero(row).tolist() for row in kept] == [
+        kept_points(row, *kept_at_most) for row in times.tolist()
+    ]
