@@ -45,9 +45,9 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 
 _TIMEOUT_SECONDS = 10.0
 #: How long a broker waits for a first record; and the least time from one fetch to the next when
-#: the broker had no more, since each small answer has a fixed cost.
+#: the broker had no more: each small answer has a fixed cost, and the page is told once a second.
 _WAIT_MS = 500
-_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS = 0.25
 #: How long after a failure the partitions' leaders are asked for again, and how often otherwise.
 _RETRY_SECONDS, _REFRESH_SECONDS = 0.5, 30.0
 #: A fetch with its decoding that takes longer than this counts as stuck.
