@@ -49,7 +49,7 @@ run() {
 
 # uv reads no configuration of pip's: a mirror of PyPI, and the certificates that it is trusted by.
 configured() {
-    "$venv/bin/python" -m pip config list | sed -n "s/^\(global\|install\|:env:\)\.$1='\(.*\)'\$/\2/p" | tail -n 1
+    sed -n "s/^\(global\|install\|:env:\)\.$1='\(.*\)'\$/\2/p" "$work/pip" | tail -n 1
 }
 
 packages=$(grep -c '^[a-z].*==' requirements.lock)
@@ -57,6 +57,7 @@ echo "Installing $packages pinned packages into $venv (PySpark is the largest, a
 "$python" -m venv "$venv"
 awk '/^[a-z]/ { uv = /^uv==/ } uv' requirements.lock >"$work/uv.lock"
 run "$venv/bin/python" -m pip --disable-pip-version-check install --require-hashes -r "$work/uv.lock"
+"$venv/bin/python" -m pip config list >"$work/pip"
 : "${UV_DEFAULT_INDEX=$(configured index-url)}" "${UV_INDEX=$(configured extra-index-url)}"
 : "${SSL_CERT_FILE=$(configured cert)}"
 for name in UV_DEFAULT_INDEX UV_INDEX SSL_CERT_FILE; do

@@ -86,17 +86,15 @@ class StepBlocks:
         kept elsewhere. A full history is thinned, or loses its oldest step, as ``CommitHistory`` and
         ``store`` do it; one of which nothing but the last step would stay gets none.
         """
-        blocks = list(self._by_block(slots))
+        blocks = list(self._by_block(slots))  # which are narrowed then, before lengths are read
         lengths = np.frombuffer(self._lengths, np.uint8)
         length = lengths[slots].astype(np.int64)
         is_long = length + 2 > STEPS_KEPT
         is_full = ~is_long & (length == self.steps_kept)
         added: Rows = ~is_long & ~is_full
-        at = slots % self._block
-        for block, some in blocks:
-            of_block = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
-            some = some[added[some]]
-            of_block[at[some], length[some]] = steps[some]
+        for held, at, some in blocks:
+            has_room = added[some]
+            held[at[has_room], length[some[has_room]]] = steps[some[has_room]]
         lengths[slots[added]] += 1
         if is_full.any():
             self._shift(slots[is_full], steps[is_full])
@@ -128,33 +126,34 @@ class StepBlocks:
 
     def _load_each(self, slots: Ints) -> Ints:
         """Return the steps in some slots: slots × ``steps_kept`` × STEP_NUMBERS."""
-        at = slots % self._block
-        held = np.empty((len(slots), self.steps_kept, STEP_NUMBERS), np.int64)
-        for block, some in self._by_block(slots):
-            of_block = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
-            held[some] = of_block[at[some]]
-        return held
+        found = np.empty((len(slots), self.steps_kept, STEP_NUMBERS), np.int64)
+        for held, at, some in self._by_block(slots):
+            found[some] = held[at]
+        return found
 
     def _store_each(self, slots: Ints, steps: Ints) -> None:
         """Store steps in some slots, from their beginning, but not how many each has."""
-        at = slots % self._block
-        for block, some in self._by_block(slots):
-            of_block = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
-            of_block[at[some], : steps.shape[1]] = steps[some]
+        for held, at, some in self._by_block(slots):
+            held[at, : steps.shape[1]] = steps[some]
 
     def free(self, slot: int) -> None:
         """Free a slot."""
         self._lengths[slot] = 0
         self._free.append(slot)
 
-    def _by_block(self, slots: Ints) -> Iterator[tuple[array[int], Ints]]:
-        """Yield each block with slots of these, and the places of its own among them."""
-        numbers = slots // self._block
+    def _by_block(self, slots: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield the steps of each block with slots of these, the places in it, and those in slots.
+
+        The steps are not copied: histories × ``steps_kept`` × STEP_NUMBERS.
+        """
+        numbers, places = np.divmod(slots, self._block)
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
         for start, end in pairwise([*starts, len(order)]):
             some = order[start:end]
-            yield self._narrow(numbers.item(some.item(0))), some
+            block = self._narrow(numbers.item(some.item(0)))
+            held = np.frombuffer(block, np.int64).reshape(-1, self.steps_kept, STEP_NUMBERS)
+            yield held, places[some], some
 
     def _place(self, slot: int) -> tuple[array[int], int]:
         number, at = divmod(slot, self._block)

@@ -231,11 +231,12 @@ def thinned(steps: Ints) -> tuple[Ints, Ints]:
     """
     kept = kept_points_of_each(steps[:, :, 1], DENSE_STEPS, SPARSE_STEPS, HORIZON_MS)
     counts: Ints = kept.sum(axis=1)
+    # A dropped step, except one before all that are kept, leaves its wait to the next one.
+    dropped = ~kept & np.logical_or.accumulate(kept, axis=1)
     waits = steps[:, :, 2].copy()
     for at in range(1, waits.shape[1]):
-        # A dropped step, except one before all that are kept, leaves its wait to the next one.
-        dropped = ~kept[:, at - 1] & kept[:, :at].any(axis=1)
-        waits[dropped, at] = np.maximum(waits[dropped, at], waits[dropped, at - 1])
+        left = dropped[:, at - 1]
+        waits[left, at] = np.maximum(waits[left, at], waits[left, at - 1])
     made = np.zeros((len(steps), DENSE_STEPS + SPARSE_STEPS, STEP_NUMBERS), np.int64)
     row, column = np.nonzero(kept)
     place = (np.cumsum(kept, axis=1) - 1)[row, column]
