@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from caughtup.bench.movement.fewest import fewest_copies
@@ -22,40 +22,81 @@ END = 100_000
 ENDS = st.sampled_from([0, 50, END, 3 * END])
 
 
-@st.composite
-def groups(draw: st.DrawFn) -> dict[str, Any]:
-    """Describe a group without its clients: tasks, configs, and how its clients are tagged."""
-    stateful = [f"{n % 2}_{n // 2}" for n in range(draw(st.integers(0, 14)))]
-    stateless = [f"2_{n}" for n in range(draw(st.integers(0, 5)))]
-    tags = draw(st.sampled_from([(), ("zone",), ("zone", "hall")]))
-    racks = draw(st.sampled_from(["none", "none", "min_traffic", "balance_subtopology"]))
+def described(
+    ends: dict[str, int],
+    stateless: int,
+    tags: tuple[str, ...],
+    racks: str,
+    copies: tuple[int, int],
+    replicas: dict[str, list[int]],
+) -> dict[str, Any]:
+    """Describe a group without its clients; ``ends`` are those of its stateful tasks' changelogs.
+
+    ``copies``: its warm-ups at a time, and its standbys. Partitions without ``replicas``: on broker 0.
+    """
+    tasks = (*ends, *(f"2_{n}" for n in range(stateless)))
+    everywhere = (f"{kind}-{task[0]}-{task[2:]}" for task in tasks for kind in ("in", "log"))
     return {
         "name": "history",
         "assignor": "minimal_movement",
         "config": {
             "acceptable.recovery.lag": 100,
-            "max.warmup.replicas": draw(st.integers(1, 4)),
-            "num.standby.replicas": draw(st.integers(0, 2)),
+            "max.warmup.replicas": copies[0],
+            "num.standby.replicas": copies[1],
             "rack.aware.assignment.tags": list(tags),
             "rack.aware.assignment.strategy": racks,
         },
         "tasks": {
             task: {
-                "stateful": task in stateful,
+                "stateful": task in ends,
                 "source_partitions": [[f"in-{task[0]}", int(task[2:])]],
                 "changelog_partitions": [[f"log-{task[0]}", int(task[2:])]],
             }
-            for task in (*stateful, *stateless)
+            for task in tasks
         },
         "brokers": {"0": "a", "1": "b", "2": "c"},
-        "replicas": {
-            f"{kind}-{task[0]}-{task[2:]}": [draw(st.integers(0, 2))]
-            for task in (*stateful, *stateless)
-            for kind in ("in", "log")
-        },
-        "ends": {task: draw(ENDS) for task in stateful},
+        "replicas": {one: [0] for one in everywhere} | replicas,
+        "ends": ends,
     }
 
+
+@st.composite
+def groups(draw: st.DrawFn) -> dict[str, Any]:
+    """Describe a group without its clients: tasks, configs, and how its clients are tagged."""
+    stateful = [f"{n % 2}_{n // 2}" for n in range(draw(st.integers(0, 14)))]
+    stateless = draw(st.integers(0, 5))
+    tags = draw(st.sampled_from([(), ("zone",), ("zone", "hall")]))
+    racks = draw(st.sampled_from(["none", "none", "min_traffic", "balance_subtopology"]))
+    copies = draw(st.integers(1, 4)), draw(st.integers(0, 2))
+    replicas = {
+        f"{kind}-{task[0]}-{task[2:]}": [draw(st.integers(0, 2))]
+        for task in (*stateful, *(f"2_{n}" for n in range(stateless)))
+        for kind in ("in", "log")
+    }
+    ends = {task: draw(ENDS) for task in stateful}
+    return described(ends, stateless, tags, racks, copies, replicas)
+
+
+#: It was called settled with one standby too many, which left; another role was better then.
+ONE_TOO_MANY = described(
+    {f"0_{n}": end for n, end in enumerate((END, END, 0, 0, 50))}
+    | {f"1_{n}": end for n, end in enumerate((50, 0, 0, 0, END))},
+    4,
+    ("zone", "hall"),
+    "min_traffic",
+    (3, 2),
+    {"in-0-0": [2]},
+)
+#: Its roles were exchanged once, and later once more.
+ANOTHER_EXCHANGE = described(
+    {f"0_{n}": end for n, end in enumerate((50, END, 0, 0, 50, 50, 50))}
+    | {f"1_{n}": end for n, end in enumerate((0, 0, 0, 50, 50, 0, 0))},
+    1,
+    (),
+    "min_traffic",
+    (1, 1),
+    {"in-0-2": [2], "in-0-3": [2], "in-1-5": [1], "in-1-6": [1]},
+)
 
 #: What befalls a group: who (by its number), whether it keeps its state where it comes back.
 EVENTS = st.lists(
@@ -70,7 +111,7 @@ EVENTS = st.lists(
 
 def joining(group: dict[str, Any], number: int, threads: int) -> Client:
     """Make a client that has nothing; its zone, hall and rack depend on its number."""
-    described = {key: value for key, value in group.items() if key != "ends"} | {
+    scenario = {key: value for key, value in group.items() if key != "ends"} | {
         "clients": {
             str(ProcessId.of(number)): {
                 "capacity": threads,
@@ -82,12 +123,12 @@ def joining(group: dict[str, Any], number: int, threads: int) -> Client:
             }
         }
     }
-    return parse_scenario(described).clients[0]
+    return parse_scenario(scenario).clients[0]
 
 
 def whole(group: dict[str, Any], clients: dict[ProcessId, Client]) -> Scenario:
     """Make the scenario of these clients."""
-    described = {key: value for key, value in group.items() if key != "ends"} | {
+    scenario = {key: value for key, value in group.items() if key != "ends"} | {
         "clients": {
             str(client.process_id): {
                 "capacity": client.capacity,
@@ -100,7 +141,7 @@ def whole(group: dict[str, Any], clients: dict[ProcessId, Client]) -> Scenario:
             for client in clients.values()
         }
     }
-    return parse_scenario(described)
+    return parse_scenario(scenario)
 
 
 def restarted(client: Client) -> Client:
@@ -155,6 +196,15 @@ def assert_no_cold_hand_over(scenario: Scenario, decision: Decision) -> None:
 
 @settings(max_examples=daily(60, 150), deadline=None, print_blob=True)
 @given(groups(), st.lists(st.integers(1, 3), min_size=1, max_size=5), EVENTS, st.booleans())
+@example(
+    ONE_TOO_MANY,
+    [2, 1, 2, 2, 1],
+    [("leave", 3, 1), ("restart as another", 0, 2), ("restart as another", 0, 2)],
+    False,
+)
+@example(
+    ANOTHER_EXCHANGE, [1], [("restart as another", 0, 2), ("join", 0, 2), ("join", 0, 2)], False
+)
 def test_a_group_gets_balanced_after_whatever_befalls_it(
     group: dict[str, Any], first: list[int], events: list[tuple[str, int, int]], patient: bool
 ) -> None:

@@ -108,16 +108,18 @@ def find_plan(scenario: Scenario, copies: ExistingCopies) -> Plan:
     The numbers of actives per stream thread differ by at most one, and so do the numbers of copies,
     if tags and the number of clients allow it. Copies are placed first, then their roles: while the
     copies are balanced, the actives can be balanced, too, at no cost. The plan of a group that is
-    on its way to a plan builds the rest of that plan. Where tags and balance may conflict, nothing
-    moves unless that improves the whole. Raises ScenarioError if racks count and the partitions of
-    a task are missing.
+    on its way to a plan builds the rest of that plan, and a later rebalance would find no better
+    one. Where tags and balance may conflict, nothing moves unless that improves the whole. Raises
+    ScenarioError if racks count and the partitions of a task are missing.
     """
     traffic = None if scenario.racks is None else traffic_of(scenario.racks, scenario.stateful)
     spread = spread_of(scenario)
     plan = _find(scenario, copies, spread, traffic)
-    if spread.matters and scenario.configs.num_standby_replicas:
+    if scenario.configs.num_standby_replicas and (spread.matters or traffic is not None):
         worth = worth_in(scenario)
-        assigned = copies.assigned(len(plan.clients[0]) if plan.clients else 0)
+        assigned = (
+            copies.assigned(len(plan.clients[0])) if spread.matters and plan.clients else None
+        )
         if assigned is not None and worth(assigned) <= worth(plan.clients):
             plan = Plan(assigned)
         while True:

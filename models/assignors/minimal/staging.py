@@ -70,9 +70,9 @@ class _QueuedReplacement(NamedTuple):
 def staged_plan(scenario: Scenario, copies: ExistingCopies) -> tuple[Plan, StagedAssignment]:
     """Return where the copies belong, and the part of it that is done now.
 
-    If tags count, the present copies stay unless a few rebalances lead to a better assignment. Each
-    such step improves the group, so that it comes to rest. Raises ScenarioError as ``find_plan``
-    does.
+    If tags count, the present copies stay unless a few rebalances lead to a better assignment, by
+    the plan or by the one that the next rebalance would find with these copies only. Each such step
+    improves the group, so that it comes to rest. Raises ScenarioError as ``find_plan`` does.
     """
     plan = find_plan(scenario, copies)
     now = _staged(scenario, copies, plan)
@@ -82,6 +82,10 @@ def staged_plan(scenario: Scenario, copies: ExistingCopies) -> tuple[Plan, Stage
     kept = copies.trimmed(len(plan.clients[0]), spread.values)
     if kept is None or kept == plan.clients or _improves(scenario, copies, now, kept):
         return plan, now
+    later = find_plan(scenario, copies.carried_out(kept))
+    now = _staged(scenario, copies, later)
+    if later.clients == kept or _improves(scenario, copies, now, kept):
+        return later, now
     return Plan(kept), _staged(scenario, copies, Plan(kept))
 
 
