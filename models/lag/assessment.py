@@ -6,8 +6,8 @@ commands read the last one. Partitions without lag aren't stored: their lag in s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,19 +18,11 @@ from caughtup.models.histories.end_offset_table import EndOffsetTable
 from caughtup.models.ids import TopicPartition
 from caughtup.models.lag.assessed import (
     AT_THE_END,
-    DEPENDS,
-    LAG_SECONDS,
     ON_OTHERS,
     ON_REPEATS,
-    UNTIL_MS,
     Assessed,
-    Kept,
-    age_at,
-    assessed_at,
-    kept_of,
-    reason_at,
-    retold_at,
-    verdict_at,
+    AssessedPartitions,
+    Measure,
 )
 from caughtup.models.lag.figures import MAX_POLL_INTERVAL_MS, CommitSource, lag_figures
 from caughtup.models.lag.lagging import (
@@ -52,6 +44,9 @@ from caughtup.models.records.transactions import OpenTransaction
 
 #: Stands for unknown holders of last stable offsets.
 NO_HOLDERS: Mapping[TopicPartition, OpenTransaction] = MappingProxyType({})
+
+
+_NONE = AssessedPartitions()
 
 
 class _Topic(NamedTuple):
@@ -100,7 +95,8 @@ class Assessments:
         #: For how long a group may not be asked about before it is not blamed for missing commits (ms).
         self.asked_allowed_ms = UNREAD_ALLOWED_MS
         self.verdicts: dict[str, GroupVerdict] = {}
-        self._behind: dict[str, dict[TopicPartition, Kept]] = {}
+        #: The partitions with lag of each group that has any.
+        self._behind: dict[str, AssessedPartitions] = {}
         self._failed: set[str] = set()
         self._seen: dict[str, _Seen] = {}
         #: When each group was last looked at (ms), whether or not anything had to be assessed.
@@ -132,7 +128,6 @@ class Assessments:
         """
         unread_ms = 0 if read_ms is None else now_ms - read_ms
         is_late = unread_ms > UNREAD_MOMENTS_MS
-        behind = self._behind.setdefault(group, {})
         seen = self._seen.get(group)
         is_same = seen is not None and _is_same(seen, group, commits, membership, ends)
         if seen is not None and (
@@ -164,30 +159,28 @@ class Assessments:
         found.changed.update(moved)
         since = self._uncommitted_since(group, uncommitted, now_ms)
         left += uncommitted
-        for partition in behind.keys() - set(left):
-            del behind[partition]
+        behind = self._behind.setdefault(group, AssessedPartitions())
+        for partition in behind.partitions() - set(left):
+            behind.remove(partition)
         depends = ON_REPEATS if found.beyond else 0
         on_what = (ON_OTHERS if is_touched else 0) | (ON_REPEATS if is_sampled else 0)
         reads_uncommitted = group in self.reads_uncommitted
         longest_ms, is_known = None, False
         verdicts: list[tuple[TopicPartition, Verdict]] = []
         for number, partition in enumerate(left):
-            kept = behind.get(partition)
             if (
                 seen is not None
-                and kept is not None
-                and kept[UNTIL_MS] > now_ms
-                and not kept[DEPENDS] & on_what
                 and partition not in found.changed
+                and (kept := behind.unless_changed(partition, on_what, now_ms)) is not None
             ):
-                depends |= kept[DEPENDS]
-                verdicts.append((partition, verdict_at(kept, now_ms)))
+                depends |= kept
+                verdicts.append((partition, behind.verdict(partition, now_ms)))
                 if not number % SMALL_STEP:
                     yield partition
                 continue
             history = ends.history(partition)
             if history is None:
-                behind.pop(partition, None)
+                behind.remove(partition)
                 continue
             known = commits.find(group, partition)
             on_others = known is None or known.interval_ms is None
@@ -206,9 +199,9 @@ class Assessments:
             )
             late_ms = UNREAD_ALLOWED_MS if source == "log" else self.asked_allowed_ms
             verdict = unless_unread(partition_verdict(figures), figures, unread_ms, late_ms)
-            kept = kept_of(verdict, figures, known, history, now_ms, on_others=on_others)
-            behind[partition] = kept
-            depends |= kept[DEPENDS]
+            depends |= behind.put(
+                partition, verdict, figures, known, history, now_ms, on_others=on_others
+            )
             verdicts.append((partition, verdict))
             yield partition
         self.verdicts[group] = group_verdict(verdicts, found.at_the_end)
@@ -217,13 +210,14 @@ class Assessments:
             self.blocked[group] = blocked
         else:
             self.blocked.pop(group, None)
+        if not behind:
+            self._behind.pop(group, None)
         self._failed.discard(group)
         self._seen.pop(group, None)
         if not found.held and not is_late:
             has_lag = bool(verdicts)
             number = touched if has_lag else changed
-            due_ms = min((kept[UNTIL_MS] for kept in behind.values()), default=inf)
-            retold_ms = min((retold_at(kept, now_ms) for kept in behind.values()), default=inf)
+            due_ms, retold_ms = behind.due_ms(), behind.retold_ms(now_ms)
             self._seen[group] = _Seen(
                 before, number, membership, topics, has_lag, depends, due_ms, retold_ms
             )
@@ -233,10 +227,9 @@ class Assessments:
         if now_ms < seen.retold_ms:
             return
         behind, verdict = self._behind[group], self.verdicts[group]
-        retold_ms = min((retold_at(kept, now_ms) for kept in behind.values()), default=inf)
-        self._seen[group] = seen._replace(retold_ms=retold_ms)
-        if verdict.partition in behind:
-            reason = reason_at(behind[verdict.partition], now_ms)
+        self._seen[group] = seen._replace(retold_ms=behind.retold_ms(now_ms))
+        if verdict.partition is not None and verdict.partition in behind.partitions():
+            reason = behind.reason(verdict.partition, now_ms)
             self.verdicts[group] = told_again(verdict, reason)
 
     def _uncommitted_since(
@@ -281,37 +274,29 @@ class Assessments:
         """Return when a group was last looked at (ms), 0 for never; its ages are as of then."""
         return self._looked_ms.get(group, 0)
 
-    def behind(self, group: str) -> Iterable[TopicPartition]:
+    def behind(self, group: str) -> Collection[TopicPartition]:
         """Return a group's partitions that have lag."""
-        return self._behind.get(group, {}).keys()
+        found = self._behind.get(group)
+        return () if found is None else found.partitions()
 
     def find(self, group: str, partition: TopicPartition) -> Assessed | None:
         """Return a partition's assessment; None if its group has none."""
         if not self.is_assessed(group):
             return None
-        kept = self._behind[group].get(partition)
-        return AT_THE_END if kept is None else assessed_at(kept, self._looked_ms[group])
+        found = self._behind.get(group)
+        return AT_THE_END if found is None else found.find(partition, self._looked_ms[group])
 
     def column(
-        self, field: str, group: str, partitions: Sequence[TopicPartition]
-    ) -> list[float | None]:
-        """Return one field of ``Assessed`` for each partition; None where it is unknown.
+        self, measure: Measure, group: str, partitions: Sequence[TopicPartition]
+    ) -> list[float]:
+        """Return one measure of each partition, NaN where it is unknown.
 
-        All are None if the group has no assessment.
+        All are unknown if the group has no assessment.
         """
         if not self.is_assessed(group):
-            return [None] * len(partitions)
-        at, known = Assessed._fields.index(field), self._behind[group]
-        if not known:
-            at_the_end: float | None = getattr(AT_THE_END, field)
-            return [at_the_end] * len(partitions)
-        if at != LAG_SECONDS:
-            return [known.get(partition, AT_THE_END)[at] for partition in partitions]
-        now_ms, there = self._looked_ms[group], known.get
-        return [
-            AT_THE_END.lag_seconds if (kept := there(one)) is None else age_at(kept, now_ms)
-            for one in partitions
-        ]
+            return [math.nan] * len(partitions)
+        found = self._behind.get(group, _NONE)
+        return found.column(measure, partitions, self._looked_ms[group])
 
     def keep_only(self, groups: set[str]) -> None:
         """Forget the groups that are gone."""

@@ -20,6 +20,7 @@ from caughtup.agents.web.metrics.group_lines import (
     fill,
 )
 from caughtup.models.histories.end_columns import NEVER_MS
+from caughtup.models.lag.assessed import Measure
 from caughtup.models.lag.partition_lag import lag_columns, retention_columns
 from caughtup.models.polls.column_reader import Rows
 from caughtup.models.polls.commit_columns import NO_OFFSET
@@ -115,13 +116,13 @@ def _retention_used(_: ClusterState, part: Slice) -> tuple[Figures, Rows]:
     return used, known
 
 
-def _assessed(figure: str) -> Read:
-    """Return a reader of an assessed figure, unknown before an assessment and for deleted topics."""
+def _assessed(measure: Measure) -> Read:
+    """Return a reader of an assessed measure, unknown before an assessment and for deleted topics."""
 
     def read(state: ClusterState, part: Slice) -> tuple[Figures, Rows]:
-        found: list[float | None] = []
+        found: list[float] = []
         for group, partitions in part.groups:
-            found += state.assessments.column(figure, group, partitions)
+            found += state.assessments.column(measure, group, partitions)
         values = np.array(found, np.float64)
         return values, ~np.isnan(values) & (part.ends.as_of_ms != NEVER_MS)
 
