@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
-
+from caughtup.agents.configuration.declared import setting, settings_of
 from caughtup.models.parameters import (
     DEFAULTS,
     MINIMUMS,
@@ -18,83 +18,76 @@ from caughtup.models.parameters import (
 )
 
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
-_JavaInt = Annotated[int, Field(ge=_INT_MIN, le=_INT_MAX)]
-
-ApplicationConfig: type[BaseModel] = create_model(
-    "ApplicationConfig",
-    __config__=ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False),
-    changelogs=(
-        dict[int, tuple[str, ...]] | None,
-        Field(
-            default=None,
-            description="Its changelog topics by subtopology; inferred if not set.",
-            examples=[{0: ["orders-latest-changelog"]}],
-        ),
-    ),
-    tags=(
-        tuple[str, ...] | None,
-        Field(
-            default=None,
-            alias=TAGS,
-            max_length=MOST_TAGS,
-            description="The client tags over which its standbys are spread.",
-            examples=[["zone"]],
-        ),
-    ),
-    assignor=(
-        Literal["high_availability", "sticky", "public_sticky", "fallback_prior"] | None,
-        Field(
-            default=None,
-            description="Its task assignor, by the name that `caughtup assign` uses.",
-            examples=["high_availability"],
-        ),
-    ),
-    strategy=(
-        Literal["none", "min_traffic", "balance_subtopology"] | None,
-        Field(
-            default=None,
-            alias=STRATEGY,
-            description="How its tasks are assigned by racks, if all clients have one.",
-            examples=["min_traffic"],
-        ),
-    ),
-    traffic_cost=(
-        _JavaInt | None,
-        Field(
-            default=None,
-            alias=TRAFFIC_COST,
-            description="The cost of reading across racks; the assignor's default if it is not "
-            "set.",
-            examples=[10],
-        ),
-    ),
-    non_overlap_cost=(
-        _JavaInt | None,
-        Field(
-            default=None,
-            alias=NON_OVERLAP_COST,
-            description="The cost of moving a task; the assignor's default if it is not set.",
-            examples=[1],
-        ),
-    ),
-    **{
-        name.replace(".", "_"): (
-            int | None,
-            Field(default=None, alias=name, ge=MINIMUMS[name], examples=[default]),
-        )
-        for name, default in DEFAULTS.items()
-    },  # type: ignore[call-overload]
-)
 
 
-def parameters_of(application: BaseModel) -> ApplicationParameters:
-    """Return an application's settings as the models' ApplicationParameters."""
-    given: dict[str, Any] = application.model_dump(by_alias=True, exclude_none=True)
-    return ApplicationParameters(
-        changelogs=given.pop("changelogs", None),
-        tags=given.pop(TAGS, None),
-        assignor=given.pop("assignor", None),
-        strategy=given.pop(STRATEGY, None),
-        costs=(given.pop(TRAFFIC_COST, None), given.pop(NON_OVERLAP_COST, None)),
-        config=given,
+def _config(name: str) -> Any:
+    return setting(None, name=name, ge=MINIMUMS[name], examples=[DEFAULTS[name]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationConfig:
+    """The configs of an application that are set; None for the others."""
+
+    changelogs: dict[int, tuple[str, ...]] | None = setting(
+        None,
+        "Its changelog topics by subtopology; inferred if not set.",
+        examples=[{0: ["orders-latest-changelog"]}],
     )
+    tags: tuple[str, ...] | None = setting(
+        None,
+        "The client tags over which its standbys are spread.",
+        name=TAGS,
+        max_length=MOST_TAGS,
+        examples=[["zone"]],
+    )
+    assignor: Literal["high_availability", "sticky", "public_sticky", "fallback_prior"] | None = (
+        setting(
+            None,
+            "Its task assignor, by the name that `caughtup assign` uses.",
+            examples=["high_availability"],
+        )
+    )
+    strategy: Literal["none", "min_traffic", "balance_subtopology"] | None = setting(
+        None,
+        "How its tasks are assigned by racks, if all clients have one.",
+        name=STRATEGY,
+        examples=["min_traffic"],
+    )
+    traffic_cost: int | None = setting(
+        None,
+        "The cost of reading across racks; the assignor's default if it is not set.",
+        name=TRAFFIC_COST,
+        ge=_INT_MIN,
+        le=_INT_MAX,
+        examples=[10],
+    )
+    non_overlap_cost: int | None = setting(
+        None,
+        "The cost of moving a task; the assignor's default if it is not set.",
+        name=NON_OVERLAP_COST,
+        ge=_INT_MIN,
+        le=_INT_MAX,
+        examples=[1],
+    )
+    acceptable_recovery_lag: int | None = _config("acceptable.recovery.lag")
+    max_warmup_replicas: int | None = _config("max.warmup.replicas")
+    num_standby_replicas: int | None = _config("num.standby.replicas")
+    probing_rebalance_interval_ms: int | None = _config("probing.rebalance.interval.ms")
+
+    def given(self) -> dict[str, Any]:
+        """Return the configs that are set, under Kafka's names."""
+        known = settings_of(ApplicationConfig).items()
+        found = {one.name: getattr(self, key) for key, one in known}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def parameters(self) -> ApplicationParameters:
+        """Return the configs as the models' ApplicationParameters."""
+        given = self.given()
+        return ApplicationParameters(
+            changelogs=given.pop("changelogs", None),
+            tags=given.pop(TAGS, None),
+            assignor=given.pop("assignor", None),
+            strategy=given.pop(STRATEGY, None),
+            costs=(given.pop(TRAFFIC_COST, None), given.pop(NON_OVERLAP_COST, None)),
+            config=given,
+        )

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from caughtup.agents.configuration import kafka_properties
-from caughtup.agents.configuration.problems import problems, unknown
+from caughtup.agents.configuration.declared import settings_of
+from caughtup.agents.configuration.validating import unknown, validated
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.property_problems import property_problems
 from caughtup.agents.settings import Settings
@@ -36,6 +35,7 @@ _KUBERNETES = re.compile(
 #: Such a variable may have a setting's name: for a Service caughtup-web, CAUGHTUP_WEB_PORT.
 _KUBERNETES_PORT = re.compile(r"CAUGHTUP_\w+_PORT")
 _KUBERNETES_ADDRESS = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
+_NAMES = settings_of(Settings).keys()
 #: Settings that are tables, which are merged key by key.
 _TABLES = ("kafka", "applications")
 #: A table in an application's settings that is not merged, but one value.
@@ -120,10 +120,8 @@ def read_settings(
         merged.wrong += kafka_properties.unreadable_secrets(files, kafka)
         plain = {name: value for name, value in kafka.items() if isinstance(value, str | int)}
         merged.wrong += property_problems(plain, clients, files.keys() - kafka.keys())
-    try:
-        settings = Settings.model_validate(merged.values).reading(files)
-    except ValidationError as error:
-        merged.wrong += problems(error, merged.origins)
+    settings, wrong = validated(merged.values, merged.origins, files)
+    merged.wrong += wrong
     if merged.wrong:
         raise UserError(*dict.fromkeys(merged.wrong))
     return Loaded(settings, merged.origins)
@@ -137,16 +135,16 @@ def _add_variables(merged: _Merged) -> None:
             continue
         key = name.removeprefix(PREFIX).lower()
         if _is_kubernetes(name, value):
-            if key in Settings.model_fields:
+            if key in _NAMES:
                 log.warning("%s is the address of a Kubernetes Service: ignored", name)
         elif name.startswith(kafka_properties.PREFIX):
             properties[name] = value
         elif key in _TABLES:
             merged.add({key: _object(name, value, merged.wrong)}, name)
-        elif key in Settings.model_fields:
+        elif key in _NAMES:
             merged.add({key: value}, name)
         else:
-            known = [f"{PREFIX}{setting.upper()}" for setting in Settings.model_fields]
+            known = [f"{PREFIX}{setting.upper()}" for setting in _NAMES]
             merged.wrong.append(unknown(name, known, "unset it", " in the environment"))
     for name, (value, variable) in kafka_properties.properties_of(properties).items():
         merged.add({"kafka": {name: value}}, variable)

@@ -8,10 +8,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-
 from caughtup.agents.application_settings import ApplicationConfig
+from caughtup.agents.configuration.declared import Setting, settings_of
 from caughtup.agents.configuration.loading import Loaded
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import is_secret
@@ -57,20 +55,19 @@ _KAFKA_EXAMPLES: Mapping[str, str] = {
 
 def example() -> str:
     """Return the annotated example: every setting with its default, commented out."""
+    known = settings_of(Settings)
     lines = [*_comment(_HEAD.splitlines())]
     for name in _plain():
-        field = Settings.model_fields[name]
-        lines += ["", *_described(field), f"#{name} = {toml_value(_shown(field))}"]
-    lines += ["", *_described(Settings.model_fields["kafka"]), *_comment(_KAFKA.splitlines())]
+        lines += ["", *_described(known[name]), f"#{name} = {toml_value(_shown(known[name]))}"]
+    lines += ["", *_described(known["kafka"]), *_comment(_KAFKA.splitlines())]
     lines += ["#[kafka]"]
     lines += [
         f"#{toml_value(name)} = {toml_value(value)}" for name, value in _KAFKA_EXAMPLES.items()
     ]
-    lines += ["", *_described(Settings.model_fields["applications"]), '#[applications."orders"]']
-    for name, field in ApplicationConfig.model_fields.items():
-        if name != "changelogs":
-            lines += [f"#{toml_value(field.alias or name)} = {toml_value(_shown(field))}"]
-    changelogs = ApplicationConfig.model_fields["changelogs"]
+    lines += ["", *_described(known["applications"]), '#[applications."orders"]']
+    configs = dict(settings_of(ApplicationConfig))
+    changelogs = configs.pop("changelogs")
+    lines += [f"#{toml_value(one.name)} = {toml_value(_shown(one))}" for one in configs.values()]
     lines += ["", *_described(changelogs), '#[applications."orders".changelogs]']
     lines += [f"#{number} = {toml_value(topics)}" for number, topics in _shown(changelogs).items()]
     return "\n".join(lines) + "\n"
@@ -93,7 +90,7 @@ def printed(loaded: Loaded) -> str:
             for name in sorted(kafka)
         ]
     for name, application in settings.applications.items():
-        given = BaseModel.model_dump(application, by_alias=True, exclude_none=True)
+        given = application.given()
         changelogs = given.pop("changelogs", {})
         origin = origins.get(f"applications.{name}")
         lines += ["", f"[applications.{toml_value(name)}]  # {origin}"]
@@ -106,7 +103,7 @@ def printed(loaded: Loaded) -> str:
 
 def _plain() -> list[str]:
     """Return the names of settings that are no tables: first those of Settings itself, in order."""
-    names = [name for name in Settings.model_fields if name not in _TABLES]
+    names = [name for name in settings_of(Settings) if name not in _TABLES]
     return sorted(names, key=lambda name: name not in Settings.__annotations__)
 
 
@@ -116,13 +113,14 @@ def _line(name: str, value: object, origin: str | None) -> str:
     return f"{name} = {toml_value(value)}  # {origin or 'default'}"
 
 
-def _shown(field: FieldInfo) -> Any:
+def _shown(setting: Setting) -> Any:
     """Return a setting's value in the example: its example value if it has one, or its default."""
-    return field.examples[0] if field.examples else field.default
+    examples = setting.declared.examples
+    return examples[0] if examples else setting.default
 
 
-def _described(field: FieldInfo) -> Iterator[str]:
-    yield from _comment(wrap(field.description or "", _WIDTH))
+def _described(setting: Setting) -> Iterator[str]:
+    yield from _comment(wrap(setting.declared.description, _WIDTH))
 
 
 def _comment(lines: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from aiokafka.errors import KafkaError
@@ -184,7 +184,7 @@ def join_settings(settings: Settings) -> JoinGroupSettings:
 
 def setting_digests(settings: Settings) -> dict[str, str]:
     """Return a digest of each setting that goes into what the active instance publishes."""
-    values = settings.model_dump(mode="json", include=set(_PUBLISHED_BY))
+    values = {name: _jsonable(getattr(settings, name)) for name in _PUBLISHED_BY}
     if settings.signing_key_file is not None:
         values[_SIGNING_KEY] = "unreadable"  # wherever it is: the same key is the same setting
         with suppress(OSError):
@@ -193,6 +193,11 @@ def setting_digests(settings: Settings) -> dict[str, str]:
         name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_DIGITS]
         for name, value in sorted(values.items())
     }
+
+
+def _jsonable(value: object) -> Any:
+    """Return a setting's value as JSON has it, in which the keys of tables are text."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=str)
 
 
 def read_subscriptions(members: Mapping[str, bytes]) -> dict[str, Subscription]:

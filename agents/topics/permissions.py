@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from aiokafka.errors import UnsupportedVersionError
@@ -79,7 +80,7 @@ def with_source(admin: AdminClient, settings: Settings) -> Settings:
     interval = settings.end_offsets_interval
     if source == "ask":
         interval = max(interval, _ROUNDS * settings.ask_interval)
-    return settings.model_copy(update={"source": source, "end_offsets_interval": interval})
+    return replace(settings, source=source, end_offsets_interval=interval)
 
 
 def _is_there(admin: AdminClient, settings: Settings) -> bool:

@@ -20,9 +20,9 @@ from caughtup.agents.cli.commands import examples, not_in_checkout
 from caughtup.agents.cli.options import format_option
 from caughtup.agents.cli.run import prepare
 from caughtup.agents.clock import now_ms
+from caughtup.agents.configuration.validating import validated
 from caughtup.agents.errors import UserError
 from caughtup.agents.process.turns import collect_seldom
-from caughtup.agents.settings import Settings
 from caughtup.bench.figures import Figures, printed
 from caughtup.bench.loop.turns import WAIT_SECONDS, LoopTurns, until
 from caughtup.models.assignors.java.strings import coordinator_partition
@@ -114,11 +114,12 @@ def _fill(cluster: EmbeddedCluster, group: LargeGroup) -> None:
 async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figures]:
     from caughtup.demo.fleet.large_group import CHANGELOG, GROUP
 
-    settings = Settings(
-        bootstrap_servers=cluster.bootstrap_servers,
-        web_port=0,
-        applications={GROUP: {**group.config, "changelogs": {0: [CHANGELOG]}}},
-    )
+    given = {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "web_port": 0,
+        "applications": {GROUP: {**group.config, "changelogs": {"0": [CHANGELOG]}}},
+    }
+    settings, _ = validated(given, {}, {})
     figures: list[Figures] = []
     with LoopTurns() as turns, TemporaryDirectory() as scratch:
         for run in ("", "after a restart: "):

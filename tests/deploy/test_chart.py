@@ -11,6 +11,7 @@ import helm_python
 import pytest
 
 from caughtup.agents.configuration.loading import read_settings
+from caughtup.agents.configuration.validating import validated
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.access import AllowedHosts
@@ -347,7 +348,8 @@ def test_the_command_and_what_it_is_given_exist() -> None:
         one["name"].removeprefix("CAUGHTUP_").lower(): one["value"]
         for one in container(MINIMAL)["env"]
     }
-    assert Settings(**variables).web_port == 8080
+    settings, wrong = validated(variables, {}, {})
+    assert (settings.web_port, wrong) == (8080, [])
 
 
 def test_probes_ask_what_the_service_answers_and_how_it_speaks() -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import click
 
 from caughtup.agents.cli.commands import examples
-from caughtup.agents.configuration.problems import unknown
+from caughtup.agents.configuration.validating import unknown
 
 _ALERT = re.compile(r"\s*- alert: (\w+)")
 _PLACE = re.compile(r"@(\w+)(?:=([^@\s]+)| (words))?@")

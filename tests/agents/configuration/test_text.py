@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from caughtup.agents.application_settings import ApplicationConfig
-from caughtup.agents.configuration.loading import load_settings, read_settings
+from caughtup.agents.configuration.declared import settings_of
+from caughtup.agents.configuration.loading import read_settings
 from caughtup.agents.configuration.text import example, printed
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
@@ -33,10 +34,10 @@ def test_the_example_is_made_of_the_settings() -> None:
 
 
 def test_every_setting_is_in_the_example_and_described() -> None:
-    for name, field in Settings.model_fields.items():
+    for name, one in settings_of(Settings).items():
         assert re.search(rf"^#{name} = |^#\[{name}\b", example(), re.MULTILINE), name
-        assert field.description, name
-        assert field.description.endswith((".", "; *: any.")), name
+        assert one.declared.description, name
+        assert one.declared.description.endswith((".", "; *: any.")), name
 
 
 def test_the_example_does_nothing_and_without_its_marks_it_is_settings() -> None:
@@ -47,19 +48,20 @@ def test_the_example_does_nothing_and_without_its_marks_it_is_settings() -> None
     text = text.replace("own_topics = true", "own_topics = false")  # as state_file needs
     Path("secret").write_text(SECRET)
     Path("caughtup.toml").write_text(text)
-    settings = load_settings()
-    assert settings.model_fields_set == Settings.model_fields.keys()
+    loaded = read_settings()
+    settings, given = loaded.settings, {name.partition(".")[0] for name in loaded.origins}
+    assert given == settings_of(Settings).keys()
     assert settings.kafka["sasl.password"] == SECRET
     (application,) = settings.applications.values()
-    assert application.model_fields_set == ApplicationConfig.model_fields.keys()
-    for name, field in Settings.model_fields.items():
-        if not field.examples and name not in ("kafka", "applications", "own_topics"):
-            assert getattr(settings, name) == field.default
+    assert len(application.given()) == len(settings_of(ApplicationConfig))
+    for name, one in settings_of(Settings).items():
+        if not one.declared.examples and name not in ("kafka", "applications", "own_topics"):
+            assert getattr(settings, name) == one.default
 
 
 def test_the_documentation_lists_every_setting_and_its_default() -> None:
     text = (ROOT / "docs/reference/settings.md").read_text()
-    for name in Settings.model_fields:
+    for name in settings_of(Settings):
         assert f"| `{name}` | `CAUGHTUP_{name.upper()}` |" in text
 
 

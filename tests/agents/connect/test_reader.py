@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
+from caughtup.agents.configuration.loading import load_settings
 from caughtup.agents.connect.reader import configured_topics
+from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
 from caughtup.models.connect_clusters.topic_sets import TopicSet
 from tests.support.connect.clusters import settled
@@ -21,8 +22,8 @@ def test_settings_name_a_group_and_its_three_topics_whatever_the_groups_name_has
 
 @pytest.mark.parametrize("line", ["a:b:c", "a:b:c:", ":b:c:d", ""])
 def test_what_names_fewer_is_refused(line: str):
-    with pytest.raises(ValidationError, match="GROUP:CONFIG:STATUS:OFFSET"):
-        Settings(connect_topics=(line,))
+    with pytest.raises(UserError, match="GROUP:CONFIG:STATUS:OFFSET"):
+        load_settings(connect_topics=(line,))
 
 
 def test_a_time_that_is_yet_to_come_counts_as_now_and_a_failure_costs_its_record(

@@ -7,6 +7,7 @@ import itertools
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -101,7 +102,7 @@ async def test_instances_with_other_settings_are_named_on_both_sides_until_they_
     settings: Settings, tmp_path: Path
 ) -> None:
     (key := tmp_path / "key").write_text("not read here")
-    others = settings.model_copy(update={"signing_key_file": key, "watch_groups": ("orders.*",)})
+    others = replace(settings, signing_key_file=key, watch_groups=("orders.*",))
     async with running(settings) as first:
         await until("the first is active", lambda: first.is_active)
         async with running(others, ready=True) as second:
@@ -121,7 +122,7 @@ async def test_instances_with_other_settings_are_named_on_both_sides_until_they_
 
 
 async def test_one_with_topics_of_another_prefix_ends_with_the_reason(settings: Settings) -> None:
-    others = settings.model_copy(update={"topic_prefix": "other-"})
+    others = replace(settings, topic_prefix="other-")
     async with running(settings) as first, running(settings, ready=True) as standby:
         await until("the first is active", lambda: first.is_active or standby.is_active)
         first, standby = (first, standby) if first.is_active else (standby, first)

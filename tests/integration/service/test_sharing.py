@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -227,7 +228,7 @@ async def test_one_with_topics_of_another_prefix_ends_and_the_others_go_on(
 ) -> None:
     async with sharing(settings) as one, sharing(settings) as other:
         await until("both have half", lambda: len(one.has) == len(other.has) == COUNT // 2)
-        async with sharing(settings.model_copy(update={"topic_prefix": "other-"})) as third:
+        async with sharing(replace(settings, topic_prefix="other-")) as third:
             await until("it ends", lambda: third.health.broken is not None)
             assert "has another topic_prefix" in str(third.health.broken)
             await until("they say so", lambda: third.name in str(one.health.settings))

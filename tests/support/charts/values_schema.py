@@ -6,9 +6,16 @@ Run as ``python -m tests.support.charts.values_schema``.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
+import msgspec
+
+from caughtup.agents.application_settings import ApplicationConfig
+from caughtup.agents.configuration.declared import NO_LIMITS, Limits, Setting, settings_of
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, is_secret
 from caughtup.models.sharing import MOST_INSTANCES
@@ -20,6 +27,24 @@ _OF_THE_CHART = ("web_host", "web_port")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _ANY = {"type": "object"}
+_TYPES: Mapping[object, str] = {
+    bool: "boolean",
+    dict: "object",
+    float: "number",
+    int: "integer",
+    NoneType: "null",
+    Path: "string",
+    str: "string",
+    tuple: "array",
+}
+_LIMITS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+}
+_LIMITS_OF_LISTS = {"max_length": "maxItems"}
 _PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
 #: As many instances as can have partitions.
 _SHARING = {"type": "integer", "minimum": 1, "maximum": MOST_INSTANCES}
@@ -30,11 +55,9 @@ _SECONDS = {"type": "string", "pattern": "^[1-9][0-9]*(ms|s|m)$"}
 
 def values_schema() -> dict[str, Any]:
     """Return the JSON Schema of the chart's values."""
-    settings = _without_titles(Settings.model_json_schema())
-    definitions = settings.pop("$defs", {})
+    settings = _table(Settings)
     for name in _OF_THE_CHART:
         del settings["properties"][name]
-    del settings["description"]
     # A ConfigMap must not contain secrets.
     secrets = sorted(name for name in LIBRDKAFKA | JAVA if is_secret(name))
     settings["properties"]["kafka"]["propertyNames"] = {"not": {"enum": secrets}}
@@ -44,7 +67,7 @@ def values_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Values of the chart caughtup; made by `make chart`",
-        "$defs": definitions,
+        "$defs": {ApplicationConfig.__name__: _table(ApplicationConfig)},
         **_closed(
             image=_closed(
                 repository={"type": "string", "minLength": 1},
@@ -119,15 +142,46 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-def _without_titles(schema: Any) -> Any:
-    """Remove pydantic's titles, which only repeat the fields' names."""
-    if isinstance(schema, dict):
-        return {
-            key: _without_titles(value)
-            for key, value in schema.items()
-            if key != "title" or not isinstance(value, str)
-        }
-    return [_without_titles(one) for one in schema] if isinstance(schema, list) else schema
+def _table(declaring: type) -> dict[str, Any]:
+    """Return the schema of a table of settings."""
+    settings = settings_of(declaring).values()
+    return {
+        "additionalProperties": False,
+        "properties": {one.name: _setting(one) for one in settings},
+        "type": "object",
+    }
+
+
+def _setting(setting: Setting) -> dict[str, Any]:
+    declared = setting.declared
+    schema = _kind(setting.type, declared.limits)
+    schema["default"] = msgspec.to_builtins(setting.default)
+    if declared.description:
+        schema["description"] = declared.description
+    if declared.examples:
+        schema["examples"] = msgspec.to_builtins(declared.examples, str_keys=True)
+    return dict(sorted(schema.items()))
+
+
+def _kind(kind: Any, limits: Limits = NO_LIMITS) -> dict[str, Any]:
+    """Return the schema of a type's values within some limits."""
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin in (Union, UnionType):
+        return {"anyOf": [_kind(one, limits) for one in arguments]}
+    if origin is Literal:
+        return {"enum": list(arguments), "type": "string"}
+    if is_dataclass(kind):
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    schema: dict[str, Any] = {"type": _TYPES[origin]}
+    if origin is tuple:
+        schema["items"] = _kind(arguments[0])
+    elif origin is dict:
+        schema["additionalProperties"] = _kind(arguments[1])
+    elif origin is Path:
+        schema["format"] = "path"
+    names = _LIMITS_OF_LISTS if origin is tuple else _LIMITS
+    found = {names[key]: limit for key, limit in limits._asdict().items() if limit is not None}
+    return schema if origin is NoneType else dict(sorted((schema | found).items()))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic.fields import FieldInfo
-
 from caughtup.agents.application_settings import ApplicationConfig
+from caughtup.agents.configuration.declared import Setting, settings_of
 from caughtup.agents.configuration.text import toml_value
 from caughtup.agents.settings import Settings
 from tests.support.reference.markdown import code, escaped, table
@@ -30,27 +29,28 @@ _COLUMNS = ("setting", "variable", "default", "what")
 
 def settings_page() -> str:
     """Return the page."""
-    rows = [_row(name, field) for name, field in Settings.model_fields.items()]
+    rows = [*map(_row, settings_of(Settings).values())]
     lines = [_HEAD, *table(_COLUMNS, rows), "", _APPLICATIONS]
     return "\n".join([*lines, *table(("config", "example", "what"), _configs()), ""])
 
 
-def _row(name: str, field: FieldInfo) -> tuple[str, ...]:
-    variable = f"CAUGHTUP_{name.upper()}"
-    return f"`{name}`", f"`{variable}`", _default(field), escaped(field.description or "")
+def _row(setting: Setting) -> tuple[str, ...]:
+    variable = f"CAUGHTUP_{setting.name.upper()}"
+    what = escaped(setting.declared.description)
+    return f"`{setting.name}`", f"`{variable}`", _default(setting), what
 
 
-def _default(field: FieldInfo) -> str:
+def _default(setting: Setting) -> str:
     """Return a default as TOML; for a setting without one, an example."""
-    if field.default not in (None, (), {}):
-        return code(toml_value(field.default))
-    return (
-        f"not set (such as {code(toml_value(field.examples[0]))})" if field.examples else "not set"
-    )
+    examples = setting.declared.examples
+    if setting.default not in (None, (), {}):
+        return code(toml_value(setting.default))
+    return f"not set (such as {code(toml_value(examples[0]))})" if examples else "not set"
 
 
 def _configs() -> Iterator[tuple[str, ...]]:
-    for name, field in ApplicationConfig.model_fields.items():
-        example = toml_value(field.examples[0]) if field.examples else ""
-        what = escaped(field.description or "As Kafka Streams has it.")
-        yield f"`{field.alias or name}`", code(example), what
+    for setting in settings_of(ApplicationConfig).values():
+        examples = setting.declared.examples
+        example = toml_value(examples[0]) if examples else ""
+        what = escaped(setting.declared.description or "As Kafka Streams has it.")
+        yield f"`{setting.name}`", code(example), what
