@@ -92,12 +92,12 @@ def test_a_config_of_an_application_is_named_with_it(
 def test_all_that_is_wrong_is_said_and_each_once() -> None:
     changelogs = {"x": ["t"], "1": "t", "2": [1]}
     assert said(
-        applications={"a": {"changelogs": changelogs, "x": 1}, "b": 1}, kafka={"a": [], "b": None}
+        applications={"a": {"changelogs": changelogs, "quite.another": 1}, "b": 1}, kafka={"a": [], "b": None}
     ) == [
         "setting applications.a.changelogs.x: it has to be a whole number",
         "setting applications.a.changelogs.1: it has to be a list",
         "setting applications.a.changelogs.2: it has to be text",
-        "unknown setting applications.a.x; see docs/reference/settings.md for the list",
+        "unknown setting applications.a.quite.another; see docs/reference/settings.md for the list",
         "setting applications.b: it has to be a table",
         "setting kafka.a: it has to be text, a whole number, true or false",
         "setting kafka.b: it has to be text, a whole number, true or false",
