@@ -19,9 +19,9 @@ from tests.support.sizes import daily
 
 FAMILIES = [generate, generate_uneven, generate_tagged, generate_racked, generate_tagged_and_racked]
 #: In 85 tags and balance are at odds: plans would go round, each building a warm-up that the next
-#: one throws away. In the last two, where standbys go lets roles change once more by racks. Not 50
-#: and 88 of the tagged, which rest and find a plan in turn: a copy is built every other time.
-SEEDS = (*range(daily(16, 40)), 50, 85, 88, 677, 1285)
+#: one throws away. In 677 and 1285, where standbys go lets roles change once more by racks. In 430
+#: and 630, a group with one copy too many was called settled, and the next rebalance moved tasks.
+SEEDS = (*range(daily(16, 40)), 50, 85, 88, 430, 630, 677, 1285)
 
 
 def assert_valid(scenario: Scenario, decision: Decision) -> None:

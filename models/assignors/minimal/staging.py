@@ -39,17 +39,19 @@ class StagedAssignment:
     """What every client gets now: each task's active and standbys, warm-ups included.
 
     ``swaps`` are the tasks whose active waits for a client that has, or gets, its standby.
+    ``improves_later``: once other copies are gone, a rebalance finds a better assignment.
     """
 
     actives: list[int]
     standbys: list[list[int]]
     replacements: list[Replacement] = field(default_factory=list)
     swaps: list[int] = field(default_factory=list)
+    improves_later: bool = False
 
     @property
     def settled(self) -> bool:
-        """Whether everything is assigned as planned."""
-        return not self.replacements and not self.swaps
+        """Whether everything is assigned as planned, and stays so."""
+        return not (self.replacements or self.swaps or self.improves_later)
 
 
 class _QueuedReplacement(NamedTuple):
@@ -86,7 +88,9 @@ def staged_plan(scenario: Scenario, copies: ExistingCopies) -> tuple[Plan, Stage
     now = _staged(scenario, copies, later)
     if later.clients == kept or _improves(scenario, copies, now, kept):
         return later, now
-    return Plan(kept), _staged(scenario, copies, Plan(kept))
+    now, there = _staged(scenario, copies, Plan(kept)), copies.carried_out(kept)
+    now.improves_later = _improves(scenario, there, _staged(scenario, there, later), kept)
+    return Plan(kept), now
 
 
 def _improves(

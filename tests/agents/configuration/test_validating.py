@@ -92,7 +92,8 @@ def test_a_config_of_an_application_is_named_with_it(
 def test_all_that_is_wrong_is_said_and_each_once() -> None:
     changelogs = {"x": ["t"], "1": "t", "2": [1]}
     assert said(
-        applications={"a": {"changelogs": changelogs, "quite.another": 1}, "b": 1}, kafka={"a": [], "b": None}
+        applications={"a": {"changelogs": changelogs, "quite.another": 1}, "b": 1},
+        kafka={"a": [], "b": None},
     ) == [
         "setting applications.a.changelogs.x: it has to be a whole number",
         "setting applications.a.changelogs.1: it has to be a list",
