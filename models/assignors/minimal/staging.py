@@ -17,7 +17,7 @@ from caughtup.models.assignors.minimal.copies import NO_CLIENT, ExistingCopies
 from caughtup.models.assignors.minimal.plan import Plan, find_plan, spread_of, worth_in
 
 #: The number of rebalances within which a plan has to lead to a better assignment.
-_REBALANCES = 4
+_REBALANCES = 8
 
 
 class Replacement(NamedTuple):
@@ -99,8 +99,12 @@ def _improves(
     """Return whether a few rebalances from this stage lead to a better assignment than ``kept``."""
     worth, values = worth_in(scenario), spread_of(scenario).values
     bar, size = worth(kept), len(kept[0])
+    before: list[list[int]] = []
     for _ in range(_REBALANCES):
         assigned = [[active, *own] for active, own in zip(now.actives, now.standbys, strict=True)]
+        if assigned == before:
+            return False
+        before = assigned
         copies = copies.carried_out(assigned)
         there = copies.trimmed(size, values)
         if there is not None and worth(there) < bar:
