@@ -60,11 +60,11 @@ def weigh(groups: int, partitions: int, moving: int) -> float:
 @pytest.mark.parametrize(
     ("groups", "moving", "limit"),
     [
-        pytest.param(10, 0, 130, id="a million at rest"),
-        pytest.param(10, 1, 180, id="a million, a tenth active", marks=pytest.mark.thorough),
-        pytest.param(10, 10, 250, id="a million, all active"),
-        pytest.param(30, 30, 250, id="three million, all active", marks=pytest.mark.thorough),
+        pytest.param(10, 0, 100, id="a million at rest"),
+        pytest.param(10, 1, 125, id="a million, a tenth active", marks=pytest.mark.thorough),
+        pytest.param(10, 10, 200, id="a million, all active"),
+        pytest.param(30, 30, 200, id="three million, all active", marks=pytest.mark.thorough),
     ],
 )
-def test_a_group_partition_weighs_at_most_250_bytes(groups: int, moving: int, limit: int) -> None:
+def test_a_group_partition_weighs_at_most_200_bytes(groups: int, moving: int, limit: int) -> None:
     assert weigh(groups, 100, moving) <= limit
