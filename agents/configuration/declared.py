@@ -24,7 +24,11 @@ NO_LIMITS = Limits()
 
 
 class Declared(NamedTuple):
-    """What a field's declaration says, besides its type and its default."""
+    """What a field's declaration says, besides its type and its default.
+
+    ``read`` makes a value of the type out of what was given; ``check`` raises ValueError with what
+    the value has to be, and isn't called for None.
+    """
 
     description: str
     examples: Sequence[Any]
@@ -36,11 +40,7 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting: its ``name`` in a file, its type, its default, and what is declared of it.
-
-    ``read`` makes a value of the type out of what was given; ``check`` raises ValueError with what
-    the value has to be.
-    """
+    """A setting: its ``name`` in a file, its type, its default, and what is declared of it."""
 
     name: str
     type: Any
@@ -61,9 +61,8 @@ def setting(
 ) -> Any:
     """Return a dataclass's field that is a setting.
 
-    ``name``: its name in a file if that isn't the field's. ``read``, ``check``: as in ``Setting``;
-    the latter isn't called for None. ``shown``: in the dataclass's ``repr``. ``limits``: as in
-    ``Limits``.
+    ``name``: its name in a file if that isn't the field's. ``read``, ``check``: as in ``Declared``.
+    ``shown``: in the dataclass's ``repr``. ``limits``: as in ``Limits``.
     """
     declared = Declared(description, examples, name, Limits(**limits), read, check)  # type: ignore[arg-type]
     if isinstance(default, dict):

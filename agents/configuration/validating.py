@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -33,16 +33,8 @@ _BOOLEANS = {
 }
 
 
-class _Place(NamedTuple):
-    """Where a value is: the names of its table, if it is in one, and of the value."""
-
-    names: tuple[str, ...] = ()
-
-    def below(self, name: object) -> _Place:
-        return _Place((*self.names, str(name)))
-
-    def __str__(self) -> str:
-        return ".".join(self.names)
+#: The names of the tables that a value is in, and its own.
+_Place = tuple[str, ...]
 
 
 class _Wrong:
@@ -54,17 +46,17 @@ class _Wrong:
 
     def add(self, place: _Place, text: str) -> None:
         """Add what is wrong with a setting, if nothing is known to be."""
-        name = str(place)
+        name = ".".join(place)
         self.lines.setdefault(name, f"setting {name}: {text}{given_in(name, self._origins)}")
 
     def add_unknown(self, place: _Place, names: Iterable[str]) -> None:
         """Add that there is no such setting, of these names that are in its table."""
-        *parents, name = place.names
+        *parents, name = place
         prefix = "".join(f"{parent}." for parent in parents)
         misplaced = not parents and any(f"{known}.".startswith(f"{name}.") for known in LIBRDKAFKA)
         otherwise = "Kafka's properties belong under [kafka]" if misplaced else ""
         meant = [f"{prefix}{known}" for known in names]
-        full = str(place)
+        full = ".".join(place)
         self.lines.setdefault(full, unknown(full, meant, otherwise, given_in(full, self._origins)))
 
 
@@ -76,7 +68,7 @@ def validated(
     ``origins``: where each was given.
     """
     wrong = _Wrong(origins)
-    settings = _table(Settings, values, _Place(), wrong, secret_files=secret_files)
+    settings = _table(Settings, values, (), wrong, secret_files=secret_files)
     return settings, [*wrong.lines.values()] or [*settings.contradictions()]
 
 
@@ -101,7 +93,7 @@ def _table(
     known = {one.name: (key, one) for key, one in settings_of(declaring).items()}
     found = dict(others)
     for name, value in values.items():
-        at = place.below(name)
+        at = (*place, str(name))
         if name not in known:
             wrong.add_unknown(at, known)
             continue
@@ -140,7 +132,7 @@ def _entries(
     key_type, value_type = get_args(kind)
     found = {}
     for name, value in given.items():
-        at = place.below(name)
+        at = (*place, str(name))
         try:
             key = _converted(key_type, name)
             if not is_dataclass(value_type):

@@ -16,8 +16,6 @@ from tests.support.commits import Made, columns
 from tests.support.plain_commits import PlainCommits
 
 HOUR_MS = 3_600_000
-#: When the first commit is made: steps then can't be packed, or can.
-SINCE_MS = st.sampled_from([0, 1_790_000_000_000])
 IDS = [None, b"1" * 16, b"2" * 16]
 
 commits = st.builds(
@@ -90,11 +88,9 @@ advances = st.lists(
 
 
 @settings(print_blob=True, deadline=None)
-@given(advances, st.sampled_from([None, [(4, 15), (9, 7)]]), SINCE_MS)
+@given(advances, st.sampled_from([None, [(4, 15), (9, 7)]]))
 def test_many_commits_that_advance_at_once_leave_what_one_by_one_would(
-    made: list[dict[tuple[str, int], tuple[int, int]]],
-    narrow: list[tuple[int, int]] | None,
-    since_ms: int,
+    made: list[dict[tuple[str, int], tuple[int, int]]], narrow: list[tuple[int, int]] | None
 ) -> None:
     ends, table, plain = EndOffsetTable(), CommitTable(), PlainCommits()
     if narrow is not None:
@@ -103,12 +99,10 @@ def test_many_commits_that_advance_at_once_leave_what_one_by_one_would(
     for turn, poll in enumerate(made):
         for number in range(0, 6, 2):
             end = 60 * turn
-            ends.apply(
-                TopicPartition("orders", number), EndOffsets(0, end, end, since_ms + 1_500 * turn)
-            )
+            ends.apply(TopicPartition("orders", number), EndOffsets(0, end, end, 1_500 * turn))
         commits = []
         for (group, number), (moved, passed) in poll.items():
-            offset, at_ms = last.get((group, number), (100, since_ms + 1_000))
+            offset, at_ms = last.get((group, number), (100, 1_000))
             last[group, number] = max(0, offset + moved), max(1, at_ms + passed)
             commit = OffsetCommit(last[group, number][0], -1, "", last[group, number][1], -1, None)
             commits.append((group, TopicPartition("orders", number), commit))
@@ -129,15 +123,14 @@ def test_many_commits_that_advance_at_once_leave_what_one_by_one_would(
     st.lists(st.sampled_from([1, 1_000, 1_000, 60_000, HOUR_MS, 7 * HOUR_MS]), max_size=30),
     st.lists(st.integers(1, 9), min_size=3, max_size=3),
     st.none() | st.just((3, 7)),
-    SINCE_MS,
 )
 def test_histories_that_are_full_are_thinned_at_once_as_one_by_one(
-    gaps: list[int], strides: list[int], narrow: tuple[int, int] | None, since_ms: int
+    gaps: list[int], strides: list[int], narrow: tuple[int, int] | None
 ) -> None:
     ends, table, single = EndOffsetTable(), CommitTable(), CommitTable()
     if narrow is not None:
         table.steps, single.steps = StepBlocks([narrow], 2), StepBlocks([narrow], 2)
-    at_ms = since_ms + 2 * HOUR_MS
+    at_ms = 2 * HOUR_MS
     for turn, gap in enumerate([1_000] * 16 + gaps):
         at_ms += gap
         poll: list[Made] = [

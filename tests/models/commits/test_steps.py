@@ -77,14 +77,12 @@ def test_a_block_that_is_narrowed_late_has_what_it_would_have_had_at_once(
         assert blocks.load(slot) == array("q", of_slot)
 
 
-#: The limits of the times and waits that are packed, and what lies around them.
-FIRST_MS = 1_577_836_800_000
-AFTER_MS = FIRST_MS + (1 << 40)
-LONGEST_MS = (1 << 24) - 2
-PACKED_MS = [FIRST_MS, FIRST_MS + 1, *range(TODAY_MS, TODAY_MS + 1_200_000, 30_000), AFTER_MS - 1]
-PACKED_WAITS = [-1, 0, 30_000, LONGEST_MS]
-OTHER_MS = [-(1 << 63), -(1 << 62), -1, 0, 1_000, FIRST_MS - 1, AFTER_MS, 1 << 62, (1 << 63) - 1]
-OTHER_WAITS = [-(1 << 63), -2, LONGEST_MS + 1, 1 << 40, 1 << 62, (1 << 63) - 1]
+#: The longest wait for which a block has room, and what lies around it.
+LONGEST_MS = (1 << 31) - 1
+USUAL_MS = [0, 1_000, *range(TODAY_MS, TODAY_MS + 1_200_000, 30_000)]
+USUAL_WAITS = [-1, 0, 30_000, LONGEST_MS]
+OTHER_MS = [-(1 << 63), -(1 << 62), -1, 1 << 62, (1 << 63) - 1]
+OTHER_WAITS = [-(1 << 63), -LONGEST_MS - 2, LONGEST_MS + 1, 1 << 40, 1 << 62, (1 << 63) - 1]
 
 
 def steps_in(times: list[int], waits: list[int]) -> st.SearchStrategy[list[Step]]:
@@ -99,8 +97,8 @@ def steps_in(times: list[int], waits: list[int]) -> st.SearchStrategy[list[Step]
     return st.one_of(lists).map(lambda made: sorted(made, key=lambda one: one[1]))
 
 
-packed_steps = steps_in(PACKED_MS, PACKED_WAITS)
-any_steps = steps_in(PACKED_MS + OTHER_MS, PACKED_WAITS + OTHER_WAITS)
+usual_steps = steps_in(USUAL_MS, USUAL_WAITS)
+any_steps = steps_in(USUAL_MS + OTHER_MS, USUAL_WAITS + OTHER_WAITS)
 
 
 def numbers_of(steps: list[Step]) -> array[int]:
@@ -131,14 +129,14 @@ def test_any_step_is_held_as_it_is(turns: list[str], data: st.DataObject) -> Non
     for turn in ["new", *turns]:
         slot = data.draw(st.sampled_from(sorted(expected))) if expected else None
         if turn == "new" or slot is None or turn == "again":
-            steps = data.draw(packed_steps | any_steps)
+            steps = data.draw(usual_steps | any_steps)
             slot = blocks.store(slot if turn == "again" else None, numbers_of(steps))
             assert turn == "again" or slot not in expected
             expected[slot] = steps
             for each, held in expected.items():
                 expected[each] = newest(held, blocks.steps_kept)
             unusual -= {slot}
-            unusual |= set() if are_packed(expected[slot]) else {slot}
+            unusual |= set() if are_usual(expected[slot]) else {slot}
         elif turn == "free":
             blocks.free(slot)
             del expected[slot]
@@ -156,18 +154,16 @@ def test_any_step_is_held_as_it_is(turns: list[str], data: st.DataObject) -> Non
         assert blocks.load(slot) == numbers_of(expected[slot])
 
 
-def are_packed(steps: list[Step]) -> bool:
-    return all(
-        FIRST_MS <= at_ms < AFTER_MS and -1 <= wait <= LONGEST_MS for _, at_ms, wait in steps
-    )
+def are_usual(steps: list[Step]) -> bool:
+    return all(-LONGEST_MS - 1 <= wait <= LONGEST_MS for _, _, wait in steps)
 
 
 def append(
     blocks: StepBlocks, expected: dict[int, list[Step]], unusual: set[int], data: st.DataObject
 ) -> None:
     """Add a step to some slots, at once or else one by one, as a table does it."""
-    times = data.draw(st.sampled_from([PACKED_MS, sorted(PACKED_MS + OTHER_MS)]))
-    waits = data.draw(st.sampled_from([PACKED_WAITS, PACKED_WAITS + OTHER_WAITS]))
+    times = data.draw(st.sampled_from([USUAL_MS, sorted(USUAL_MS + OTHER_MS)]))
+    waits = data.draw(st.sampled_from([USUAL_WAITS, USUAL_WAITS + OTHER_WAITS]))
     slots, steps, next_ms = [], [], []
     for slot in data.draw(st.lists(st.sampled_from(sorted(expected)), unique=True)):
         later = [ms for ms in times if not expected[slot] or ms > expected[slot][-1][1]]
@@ -182,20 +178,21 @@ def append(
         np.array(next_ms, np.int64),
     )
     for slot, step, then_ms, done in zip(slots, steps, next_ms, added.tolist(), strict=True):
-        usual = slot not in unusual and are_packed([step]) and then_ms < AFTER_MS
+        times = (step[1], then_ms, *(at_ms for _, at_ms, _ in expected[slot][:1]))
+        usual = slot not in unusual and are_usual([step]) and {*times} <= {*USUAL_MS}
         made = with_a_step(expected[slot], step, then_ms, blocks.steps_kept)
         assert done or not usual or not made
         if not done:
             assert blocks.load(slot) == numbers_of(expected[slot])
             assert blocks.store(slot, numbers_of(made)) == slot
             unusual -= {slot}
-            unusual |= set() if are_packed(made) else {slot}
+            unusual |= set() if are_usual(made) else {slot}
         expected[slot] = made
 
 
 def test_a_step_within_the_limits_is_added_at_once_and_no_other_is_changed() -> None:
-    steps = [(5, *rest) for rest in product(PACKED_MS + OTHER_MS, PACKED_WAITS + OTHER_WAITS)]
-    fit = [are_packed([step]) for step in steps]
+    steps = [(5, *rest) for rest in product(USUAL_MS + OTHER_MS, USUAL_WAITS + OTHER_WAITS)]
+    fit = [are_usual([step]) for step in steps]
     today = (4, TODAY_MS, 30_000)
     for before, after in (([today] * len(steps), steps), (steps, [today] * len(steps))):
         blocks = StepBlocks()
