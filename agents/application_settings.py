@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from caughtup.agents.configuration.declared import setting, settings_of
+from caughtup.agents.declared_settings import setting, settings_of
 from caughtup.models.parameters import (
     DEFAULTS,
     MINIMUMS,

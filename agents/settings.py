@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from caughtup.agents.application_settings import ApplicationConfig
-from caughtup.agents.configuration.declared import setting
+from caughtup.agents.declared_settings import setting
 from caughtup.agents.process.logs import LogFormat
 from caughtup.agents.watching_settings import WatchingSettings, separated
 from caughtup.models.parameters import ApplicationParameters

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from caughtup.agents.configuration.declared import setting
+from caughtup.agents.declared_settings import setting
 from caughtup.models.spark_queries import GROUP_PREFIX, read_entry
 from caughtup.models.watching import SPARK_DRIVERS, Objectives, WatchPatterns
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caughtup.agents.configuration import kafka_properties
-from caughtup.agents.configuration.declared import settings_of
 from caughtup.agents.configuration.validating import unknown, validated
+from caughtup.agents.declared_settings import settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.kafka.property_problems import property_problems
 from caughtup.agents.settings import Settings

@@ -9,8 +9,8 @@ from textwrap import wrap
 from typing import Any
 
 from caughtup.agents.application_settings import ApplicationConfig
-from caughtup.agents.configuration.declared import Setting, settings_of
 from caughtup.agents.configuration.loading import Loaded
+from caughtup.agents.declared_settings import Setting, settings_of
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import is_secret
 

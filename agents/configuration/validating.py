@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from caughtup.agents.configuration.declared import Limits, Setting, settings_of
+from caughtup.agents.declared_settings import Limits, Setting, settings_of
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import LIBRDKAFKA
 
@@ -166,7 +166,7 @@ def _converted(kind: Any, given: object) -> Any:
 
 
 def _path(kind: object, given: object) -> Path:
-    if kind is not Path or not isinstance(given, str):
+    if kind is not Path or not isinstance(given, str | Path):
         raise NotImplementedError
     return Path(given)
 

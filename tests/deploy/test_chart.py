@@ -11,13 +11,13 @@ import helm_python
 import pytest
 
 from caughtup.agents.configuration.loading import read_settings
-from caughtup.agents.configuration.validating import validated
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
 from caughtup.agents.web.access import AllowedHosts
 from tests.observability.repository import DASHBOARDS, ROOT, RULES, read_yaml
 from tests.support.charts.manifests import refused, rendered
 from tests.support.charts.values_schema import CHART, SCHEMA, encoded, values_schema
+from tests.support.settings import settings_from
 
 MINIMAL: dict[str, Any] = {}
 EVERYTHING: dict[str, Any] = {
@@ -348,8 +348,7 @@ def test_the_command_and_what_it_is_given_exist() -> None:
         one["name"].removeprefix("CAUGHTUP_").lower(): one["value"]
         for one in container(MINIMAL)["env"]
     }
-    settings, wrong = validated(variables, {}, {})
-    assert (settings.web_port, wrong) == (8080, [])
+    assert settings_from(variables).web_port == 8080
 
 
 def test_probes_ask_what_the_service_answers_and_how_it_speaks() -> None:

@@ -14,10 +14,10 @@ import pytest
 
 from caughtup.agents.main import main
 from caughtup.agents.process.health import Health
-from caughtup.agents.settings import Settings
 from caughtup.agents.web.server import WebServer
 from caughtup.models.state.cluster import ClusterState
 from tests.observability.repository import OPERATING, ROOT
+from tests.support.settings import settings_from
 
 UNIT = ROOT / "deploy" / "systemd" / "caughtup.service"
 #: Of several instances on a machine, each with a port of its own.
@@ -110,7 +110,7 @@ def test_the_template_is_the_unit_but_for_what_each_instance_has_of_its_own() ->
 
 def test_instances_of_the_template_are_found_by_each_other_at_their_ports() -> None:
     name, _, port = value("Environment", TEMPLATE).replace("%i", "8081").partition("=")
-    settings = Settings(**{name.removeprefix("CAUGHTUP_").lower(): port})  # type: ignore[arg-type]
+    settings = settings_from({name.removeprefix("CAUGHTUP_").lower(): port})
     server = WebServer(settings, ClusterState("cluster-1", {}), Health())
     assert server.address == "http://127.0.0.1:8081"
     (enabled,) = re.findall(r"`systemctl enable --now (caughtup@[^`]+)`", OPERATING.read_text())

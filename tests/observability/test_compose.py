@@ -16,11 +16,11 @@ import pytest
 from caughtup.agents.cli.files import shared_files
 from caughtup.agents.main import main
 from caughtup.agents.process.health import Health
-from caughtup.agents.settings import Settings
 from caughtup.agents.web.access import AllowedHosts
 from caughtup.agents.web.server import WebServer
 from caughtup.models.state.cluster import ClusterState
 from tests.observability.repository import ROOT, read_yaml
+from tests.support.settings import settings_from
 
 TEXT = (ROOT / "docker-compose.yml").read_text()
 COMPOSE: dict[str, Any] = read_yaml(ROOT / "docker-compose.yml")
@@ -89,7 +89,7 @@ def test_each_instance_is_found_by_the_name_of_its_container() -> None:
         service = SERVICES[name]
         # The host's name is the container's id, which Docker's DNS knows in a network of one's own.
         assert not {"hostname", "container_name", "network_mode", "networks"} & service.keys()
-        settings = Settings(**settings_of(service))  # type: ignore[arg-type]
+        settings = settings_from(settings_of(service))
         assert (settings.web_host, settings.web_address) == ("0.0.0.0", None)
         server = WebServer(settings, ClusterState("cluster-1", {}), Health())
         assert server.address == f"http://{gethostname()}:8080"
@@ -151,7 +151,7 @@ def test_prometheus_asks_for_the_service_by_a_name_that_is_allowed() -> None:
     (job,) = read_yaml(ROOT / "prometheus" / "prometheus.yml")["scrape_configs"]
     ((target,),) = (config["targets"] for config in job["static_configs"])
     environment = SERVICES["caughtup"]["environment"]
-    settings = Settings(web_allowed_hosts=environment["CAUGHTUP_WEB_ALLOWED_HOSTS"])
+    settings = settings_from({"web_allowed_hosts": environment["CAUGHTUP_WEB_ALLOWED_HOSTS"]})
     assert AllowedHosts("0.0.0.0", settings.web_allowed_hosts).allows(target)
 
 
@@ -172,7 +172,7 @@ def test_commands_and_their_options_exist(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(BUILT))
 def test_variables_of_ours_are_settings(name: str) -> None:
     # Refuses names and values that it doesn't know.
-    settings = Settings(**settings_of(BUILT[name]))  # type: ignore[arg-type]
+    settings = settings_from(settings_of(BUILT[name]))
     assert settings.workers == "active"
 
 

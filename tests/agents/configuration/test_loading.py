@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from caughtup.agents.configuration.declared import settings_of
 from caughtup.agents.configuration.loading import load_settings, read_settings
+from caughtup.agents.declared_settings import settings_of
 from caughtup.agents.errors import UserError
 from caughtup.agents.settings import Settings
 from caughtup.models.parameters import DEFAULTS, ApplicationParameters

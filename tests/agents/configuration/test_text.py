@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from caughtup.agents.application_settings import ApplicationConfig
-from caughtup.agents.configuration.declared import settings_of
 from caughtup.agents.configuration.loading import read_settings
 from caughtup.agents.configuration.text import example, printed
+from caughtup.agents.declared_settings import settings_of
 from caughtup.agents.main import main
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, SECRETS

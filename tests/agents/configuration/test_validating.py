@@ -22,6 +22,7 @@ def said(**values: Any) -> list[str]:
         ("web_port", 8081.0, 8081),
         ("lag_interval", "2.5", 2.5),
         ("lag_interval", 2, 2.0),
+        ("web_token_file", Path("token"), Path("token")),
         *(("own_topics", given, True) for given in (True, 1, "1", "true", "Yes", "ON")),
         *(("own_topics", given, False) for given in (False, 0, "0", "FALSE", "no", "off")),
         ("state_file", None, None),

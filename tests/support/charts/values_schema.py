@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from caughtup.agents.application_settings import ApplicationConfig
-from caughtup.agents.configuration.declared import NO_LIMITS, Limits, Setting, settings_of
+from caughtup.agents.declared_settings import NO_LIMITS, Limits, Setting, settings_of
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, is_secret
 from caughtup.models.sharing import MOST_INSTANCES

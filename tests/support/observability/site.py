@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 import aiohttp
 
 from caughtup.agents.process.health import Health
-from caughtup.agents.settings import Settings
 from caughtup.agents.web.server import WebServer
 from caughtup.models.state.cluster import ClusterState
+from tests.support.settings import settings_from
 from tests.support.states import NOW_MS, cluster_state
 
 
@@ -25,7 +25,10 @@ class Site:
         self.state = state or cluster_state()
         self.health = health or Health(ready=True, reader_lag=0)
         self.server = WebServer(
-            Settings(**{"web_port": 0, **settings}), self.state, self.health, clock=lambda: NOW_MS
+            settings_from({"web_port": 0, **settings}),
+            self.state,
+            self.health,
+            clock=lambda: NOW_MS,
         )
         self.client = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from caughtup.agents.application_settings import ApplicationConfig
-from caughtup.agents.configuration.declared import Setting, settings_of
 from caughtup.agents.configuration.text import toml_value
+from caughtup.agents.declared_settings import Setting, settings_of
 from caughtup.agents.settings import Settings
 from tests.support.reference.markdown import code, escaped, table
 
