@@ -20,9 +20,6 @@ class Limits(NamedTuple):
     max_length: int | None = None
 
 
-NO_LIMITS = Limits()
-
-
 class Declared(NamedTuple):
     """What a field's declaration says, besides its type and its default.
 

@@ -147,9 +147,7 @@ def _entries(
 
 
 def _converted(kind: Any, given: object) -> Any:
-    """Return a value as one of a type, from text, too. Raises ValueError with what it
-    has to be.
-    """
+    """Return a value as one of a type, from text, too. Raises ValueError with what it has to be."""
     if kind is bool and isinstance(given, str):
         given = _BOOLEANS.get(given.lower(), given)
     elif kind in (int, float) and isinstance(given, str):
@@ -158,7 +156,7 @@ def _converted(kind: Any, given: object) -> Any:
         # A union is of a Kafka property's types, of which text is text.
         strict = _is_union(kind) and isinstance(given, str)
         value = msgspec.convert(given, kind, strict=strict, dec_hook=_path)
-    except (msgspec.ValidationError, NotImplementedError, ValueError, OverflowError):
+    except (msgspec.ValidationError, ValueError, OverflowError):
         raise ValueError(f"it has to be {_described(kind, given)}") from None
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("it has to be a number that is finite")
@@ -167,7 +165,7 @@ def _converted(kind: Any, given: object) -> Any:
 
 def _path(kind: object, given: object) -> Path:
     if kind is not Path or not isinstance(given, str | Path):
-        raise NotImplementedError
+        raise TypeError("not a path")  # msgspec makes a ValidationError of it
     return Path(given)
 
 

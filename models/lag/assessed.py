@@ -168,7 +168,9 @@ class AssessedPartitions:
 
     def reason(self, partition: TopicPartition, now_ms: int) -> str:
         """Return the reason of an assessment, with the time in it that has grown."""
-        row = self._rows[partition]
+        return self._reason(self._rows[partition], now_ms)
+
+    def _reason(self, row: int, now_ms: int) -> str:
         text, told_ms = self._reasons[row], self._numbers[row * _WIDTH + _TOLD_MS]
         return text if math.isnan(told_ms) else grown(text, (now_ms - told_ms) / 1000)
 
@@ -176,7 +178,7 @@ class AssessedPartitions:
         """Return the verdict of an assessment."""
         row = self._rows[partition]
         seconds = _or_none(_age_at(self._numbers[row * _WIDTH + _SINCE_MS], now_ms))
-        return Verdict(self._verdicts[row], self.reason(partition, now_ms), seconds or 0.0)
+        return Verdict(self._verdicts[row], self._reason(row, now_ms), seconds or 0.0)
 
     def find(self, partition: TopicPartition, now_ms: int) -> Assessed:
         """Return an assessment with the times that it has at ``now_ms``; without one, ``AT_THE_END``."""
@@ -186,7 +188,7 @@ class AssessedPartitions:
         numbers = self._numbers[row * _WIDTH : (row + 1) * _WIDTH]
         return Assessed(
             self._verdicts[row],
-            self.reason(partition, now_ms),
+            self._reason(row, now_ms),
             _or_none(_age_at(numbers[_SINCE_MS], now_ms)),
             _or_none(numbers[_ERROR]),
             self._methods[row],

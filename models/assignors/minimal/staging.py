@@ -84,11 +84,12 @@ def staged_plan(scenario: Scenario, copies: ExistingCopies) -> tuple[Plan, Stage
     kept = copies.trimmed(len(plan.clients[0]), spread.values)
     if kept is None or kept == plan.clients or _improves(scenario, copies, now, kept):
         return plan, now
-    later = find_plan(scenario, copies.carried_out(kept))
+    there = copies.carried_out(kept)
+    later = find_plan(scenario, there)
     now = _staged(scenario, copies, later)
     if later.clients == kept or _improves(scenario, copies, now, kept):
         return later, now
-    now, there = _staged(scenario, copies, Plan(kept)), copies.carried_out(kept)
+    now = _staged(scenario, copies, Plan(kept))
     now.improves_later = _improves(scenario, there, _staged(scenario, there, later), kept)
     return Plan(kept), now
 

@@ -53,7 +53,8 @@ def test_the_example_does_nothing_and_without_its_marks_it_is_settings() -> None
     assert given == settings_of(Settings).keys()
     assert settings.kafka["sasl.password"] == SECRET
     (application,) = settings.applications.values()
-    assert len(application.given()) == len(settings_of(ApplicationConfig))
+    configs = settings_of(ApplicationConfig).values()
+    assert application.given().keys() == {one.name for one in configs}
     for name, one in settings_of(Settings).items():
         if not one.declared.examples and name not in ("kafka", "applications", "own_topics"):
             assert getattr(settings, name) == one.default

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from caughtup.agents.application_settings import ApplicationConfig
-from caughtup.agents.declared_settings import NO_LIMITS, Limits, Setting, settings_of
+from caughtup.agents.declared_settings import Limits, Setting, settings_of
 from caughtup.agents.settings import Settings
 from caughtup.models.security.kafka_names import JAVA, LIBRDKAFKA, is_secret
 from caughtup.models.sharing import MOST_INSTANCES
@@ -44,6 +44,7 @@ _LIMITS = {
     "min_length": "minLength",
     "max_length": "maxLength",
 }
+_NO_LIMITS = Limits()
 _LIMITS_OF_LISTS = {"max_length": "maxItems"}
 _PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
 #: As many instances as can have partitions.
@@ -163,7 +164,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
     return dict(sorted(schema.items()))
 
 
-def _kind(kind: Any, limits: Limits = NO_LIMITS) -> dict[str, Any]:
+def _kind(kind: Any, limits: Limits = _NO_LIMITS) -> dict[str, Any]:
     """Return the schema of a type's values within some limits."""
     origin, arguments = get_origin(kind) or kind, get_args(kind)
     if origin in (Union, UnionType):
