@@ -119,7 +119,8 @@ async def _measure(cluster: EmbeddedCluster, group: LargeGroup) -> list[Figures]
         "web_port": 0,
         "applications": {GROUP: {**group.config, "changelogs": {"0": [CHANGELOG]}}},
     }
-    settings, _ = validated(given, {}, {})
+    settings, wrong = validated(given, {}, {})
+    assert wrong == []
     figures: list[Figures] = []
     with LoopTurns() as turns, TemporaryDirectory() as scratch:
         for run in ("", "after a restart: "):

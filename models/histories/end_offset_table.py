@@ -27,8 +27,6 @@ class EndOffsetTable:
         #: Topic → partition → row.
         self._rows: dict[str, dict[int, int]] = {}
         self._topic_rows: dict[str, TopicRows] = {}
-        #: Row → partition: the same objects as in ``_histories``, so that all groups share them.
-        self._partitions = [TopicPartition("", UNKNOWN_ROW)]  # which no row has
         #: The number of samples so far, and its value at the last one of each topic, and at the last
         #: one that didn't only repeat the one before it.
         self.samples = 0
@@ -66,9 +64,6 @@ class EndOffsetTable:
         self._histories[partition] = history
         topic, number = partition
         row = self._rows.setdefault(topic, {})[number] = self.columns.add()
-        if row == len(self._partitions):
-            self._partitions.append(partition)
-        self._partitions[row] = partition
         self.columns.put(row, history.latest, history.held_ms)
         self._relaid(topic, row)
 
@@ -98,11 +93,6 @@ class EndOffsetTable:
                 return np.full(len(partitions), UNKNOWN_ROW, np.int64)
             known = self._topic_rows[topic] = TopicRows(of_topic)
         return known.of(partitions)
-
-    def partitions_at(self, rows: Ints) -> list[TopicPartition]:
-        """Return the partitions in some rows of ``columns``, all of which have one."""
-        known = self._partitions
-        return [known[row] for row in rows.tolist()]
 
     def changed(self, topic: str) -> int:
         """Return a number that changes with each sample of any of the topic's partitions.

@@ -77,7 +77,7 @@ def partitions_with_lag(
             at_the_end += int(np.count_nonzero(done))
             lagging = np.flatnonzero(lags.known & ~done)
             if lagging.size:
-                named = ends.partitions_at(rows[lagging])
+                named = commits.named(topic, some[lagging])
                 left += named
                 if before is not None and moved is not None:
                     new = moved[part][lagging] | (

@@ -32,7 +32,6 @@ PLACES = (
     "state.commits.row_index._free",
     "state.commits.steps",
     "state.ends.columns._free",
-    "state.ends._partitions",
 )
 #: Ids that no row has any more are swept out once there may be many of them.
 IDS = "state.commits.topic_ids"
