@@ -16,7 +16,7 @@ import numpy as np
 from caughtup.models.clocks import AHEAD_MS
 from caughtup.models.commits.advancing import apply_advances, apply_first, topic_numbers
 from caughtup.models.commits.columns import NO_SLOT, NO_WAIT
-from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of, names_of
+from caughtup.models.commits.row_index import NO_HEAD, NO_ROW, PARTITION_BITS, head_of
 from caughtup.models.commits.table import CommitTable
 from caughtup.models.histories.commits import CommitHistory
 from caughtup.models.histories.end_offset_table import EndOffsetTable
@@ -107,12 +107,13 @@ def apply_live(
         table, rows[last], offset, time_ms, _numbers(table, commits)[topic_id], now_ms
     )
     heads = commits.head[last]
-    names = {number: names_of(commits.heads[number]) for number in np.unique(heads).tolist()}
+    names = {n: table.row_index.names(commits.heads[n]) for n in np.unique(heads).tolist()}
     is_news = ~nothing
     at_once = _applied_at_once(table, commits, last, rows[last], is_news, is_plain, ends, names)
     is_news &= ~at_once
     changed = {names[number][0] for number in np.unique(heads[at_once]).tolist()}
-    for at in np.flatnonzero(is_news).tolist():
+    one_by_one = np.flatnonzero(is_news).tolist()
+    for at in one_by_one:
         index = last.item(at)
         head = heads.item(at)
         group, topic = names[head]
@@ -130,7 +131,8 @@ def apply_live(
             _apply(table, commits.heads[head], partition, made, at_ms, known, history, now_ms)
         except Exception as error:  # noqa: BLE001 - a failure must affect this commit only
             on_error(group, partition, error)
-    table.sweep(commits.heads)
+    if one_by_one:  # only they remove commits
+        table.sweep(commits.heads)
     repeated = np.unique(heads[nothing]).tolist()
     table.note(changed, [names[number][0] for number in repeated])
 
@@ -246,8 +248,14 @@ def _add(
 
 def _last_of_each(commits: CommitColumns) -> Ints:
     """Return the index of each key's last commit, in the order of the keys' first commits."""
-    keys = (commits.head << PARTITION_BITS | commits.partition).tolist()
-    return np.array(list(dict(zip(keys, range(len(keys)), strict=True)).values()), np.int64)
+    keys = commits.head << PARTITION_BITS | commits.partition
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    if len(starts) == len(keys):  # as nearly always
+        return np.arange(len(keys))
+    last = order[np.append(starts[1:], len(keys)) - 1]
+    found: Ints = last[np.argsort(order[starts])]
+    return found
 
 
 def _numbers(table: CommitTable, commits: CommitColumns) -> Ints:

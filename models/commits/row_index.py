@@ -35,7 +35,8 @@ class RowIndex:
     def __init__(self, columns: CommitTableColumns) -> None:
         self._columns = columns
         self._numbers: dict[bytes, int] = {}
-        self._heads: list[bytes] = []
+        #: The topic of each head, by number; ``_of_topic`` has its group.
+        self._topics: list[str] = []
         self._of_group: dict[str, list[int]] = {}
         self._of_topic: dict[str, dict[int, str]] = {}
         #: The first row of each head's block, and how many it has.
@@ -64,10 +65,10 @@ class RowIndex:
         group, topic = names_of(head)
         if self._free_heads:
             number = self._free_heads.pop()
-            self._heads[number] = head
+            self._topics[number] = topic
         else:
-            number = len(self._heads)
-            self._heads.append(head)
+            number = len(self._topics)
+            self._topics.append(topic)
             if number == len(self.counts):
                 self._first, self._sizes, self.counts, self._laid = (
                     np.concatenate((column, np.zeros_like(column)))
@@ -90,11 +91,11 @@ class RowIndex:
         gone = set(heads)
         groups, left_topics = set(), []
         for number in sorted(gone):
-            head = self._heads[number]
-            group, topic = names_of(head)
-            groups.add(group)
+            topic = self._topics[number]
             topics = self._of_topic[topic]
-            del topics[number], self._numbers[head]
+            group = topics.pop(number)
+            groups.add(group)
+            del self._numbers[head_of(group, topic)]
             if not topics:
                 del self._of_topic[topic]
                 left_topics.append(topic)
@@ -102,7 +103,7 @@ class RowIndex:
             for row in self._single_rows.pop(number, {}).values():
                 self._free_block(row, 1)
             self._sizes[number] = 0
-            self._heads[number] = b""
+            self._topics[number] = ""
             self._free_heads.append(number)
         for group in groups:
             left = [number for number in self._of_group[group] if number not in gone]
@@ -123,8 +124,7 @@ class RowIndex:
 
         0 for a group without heads.
         """
-        heads = self._of_group.get(group)
-        return int(self._laid[heads].max()) if heads else 0
+        return max(map(self._laid.item, self._of_group.get(group, ())), default=0)
 
     def _relaid(self, heads: Ints | list[int] | int) -> None:
         self._changes += 1
@@ -252,7 +252,15 @@ class RowIndex:
 
     def topic(self, head: int) -> str:
         """Return the topic of a head."""
-        return names_of(self._heads[head])[1]
+        return self._topics[head]
+
+    def names(self, head: bytes) -> tuple[str, str]:
+        """Return the group and the topic of a well-formed head, known or not."""
+        number = self._numbers.get(head)
+        if number is None:
+            return names_of(head)
+        topic = self._topics[number]
+        return self._of_topic[topic][number], topic
 
 
 def names_of(head: bytes) -> tuple[str, str]:
