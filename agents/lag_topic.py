@@ -185,7 +185,10 @@ class LagTopic(Service):
         with self._state.faults.isolated(PROBE, group, now_ms(), lambda _: there.clear()):
             for key, value in _records(self._state, group):
                 there.add(key)
-                if written.get(key) != (of_value := mark(value)):
+                of_value = mark(value)
+                if written.get(key) != of_value and not self._sent(
+                    producer, written, key, value, of_value
+                ):
                     await self._send(producer, written, key, value, of_value)
                 if self._is_turn_over():  # most lines need no coroutine
                     await self._yield_turn(producer)
@@ -200,26 +203,40 @@ class LagTopic(Service):
         of_value: int = 0,
     ) -> None:
         """Write a record, once there is room for it, and its value's mark to those of its group."""
-        while not self.should_stop:
-            try:
-                if self._may_publish():
-                    producer.produce(self._topic, value, key, on_delivery=self._delivered)
-                    break
-            except BufferError:
-                pass  # the brokers are slower than we are
-            except KafkaException as error:
-                self._failed(error.args[0].str())
-                return
+        while not self.should_stop and not self._sent(producer, written, key, value, of_value):
             producer.poll(0)
             await self.sleep(_PAUSE_SECONDS)
+
+    def _sent(
+        self,
+        producer: Producer,
+        written: dict[bytes, int],
+        key: bytes,
+        value: bytes | None,
+        of_value: int,
+    ) -> bool:
+        """Write a record, unless there is no room for it or another instance is active.
+
+        Return False then: it has to be tried again.
+        """
+        try:
+            if not self._may_publish():
+                return False
+            producer.produce(self._topic, value, key, on_delivery=self._delivered)
+        except BufferError:
+            return False  # the brokers are slower than we are
+        except KafkaException as error:
+            self._failed(error.args[0].str())
+            return True
         if value is None:
             written.pop(key, None)
         else:
             written[key] = of_value
+        return True
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         """Log a record that wasn't written, and mark it to be written again."""
-        if error is None:
+        if error is None:  # Kafka's client calls it for errors only
             return
         self._failed(error.str())
         key = message.key()
@@ -238,6 +255,7 @@ _PRODUCER: dict[str, object] = {
     "compression.type": "lz4",
     "linger.ms": 50,
     "queue.buffering.max.messages": 2_000,  # what it has once had in memory, it keeps
+    "delivery.report.only.error": True,  # a round may have 100,000 records
 }
 
 

@@ -181,15 +181,17 @@ class CommitHistory:
         that commits in bursts with long pauses has the long pauses as its interval. With few known
         waits it is the longest; with fewer than two it is None.
         """
-        waits = [wait for wait in self._steps[2::STEP_NUMBERS] if wait != _UNKNOWN]
-        if len(waits) < FEWEST_WAITS:
+        waits = sorted(self._steps[2::STEP_NUMBERS])
+        known = len(waits) - bisect_right(waits, _UNKNOWN)
+        if known < FEWEST_WAITS:
             return None
-        waits.sort()
-        return waits[-1] if len(waits) < ENOUGH_WAITS else waits[-2]
+        return waits[-1] if known < ENOUGH_WAITS else waits[-2]
 
     def resumed_ms(self, wait_ms: int) -> int | None:
         """Return when the group last made a step after a wait longer than ``wait_ms``, or None."""
         steps = self._steps
+        if max(steps[2::STEP_NUMBERS]) <= wait_ms:  # as nearly always
+            return None
         for at in range(len(steps) - STEP_NUMBERS, -1, -STEP_NUMBERS):
             if steps[at + 2] > wait_ms:
                 return steps[at + 1]
@@ -209,13 +211,13 @@ class CommitHistory:
         After the last step it is the committed offset.
         """
         steps = self._steps
+        if moment_ms >= steps[-2]:
+            return steps[-3]
         index = bisect_right(steps[1::STEP_NUMBERS], moment_ms)
         if not index:
             return None
         at = (index - 1) * STEP_NUMBERS
         offset, since = steps[at], steps[at + 1]
-        if at + STEP_NUMBERS == len(steps):
-            return offset
         later, until = steps[at + STEP_NUMBERS], steps[at + STEP_NUMBERS + 1]
         return offset + (later - offset) * (moment_ms - since) / (until - since)
 

@@ -163,6 +163,11 @@ class EndOffsetHistory:
         return ReadableEnd(self._readable[0], self._times_ms[0])
 
     @property
+    def first_ms(self) -> int:
+        """The time of the oldest sample, in ms since the epoch."""
+        return self._times_ms[0]
+
+    @property
     def last_ms(self) -> int:
         """The time of the newest sample, in ms since the epoch."""
         return self._times_ms[-1]

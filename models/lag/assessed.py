@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 import sys
 from array import array
 from collections.abc import KeysView, Mapping, Sequence
@@ -49,6 +50,7 @@ Measure = Literal["lag_seconds", "velocity", "eta_seconds"]
 #: that is no time at all; the fields of an ``Assessed``; since when (ms) what its reason tells lasts;
 #: until when (ms) only these times grow if nothing happens. NaN is unknown.
 _SINCE_MS, _ERROR, _VELOCITY, _ETA, _TOLD_MS, _UNTIL_MS, _WIDTH = range(7)
+_NUMBERS_OF_A_ROW = struct.Struct(f"{_WIDTH}d")
 _NUMBERS: Mapping[Measure, int] = {
     "lag_seconds": _SINCE_MS,
     "velocity": _VELOCITY,
@@ -113,13 +115,16 @@ class AssessedPartitions:
         self._reasons[row] = sys.intern(text)  # many fare alike
         self._methods[row] = None if age is None else age.method
         self._depends[row] = depends
-        numbers, start = self._numbers, row * _WIDTH
-        numbers[start + _SINCE_MS] = math.inf if age is not None and not age.seconds else since_ms
-        numbers[start + _ERROR] = _or_nan(None if age is None else age.error_seconds)
-        numbers[start + _VELOCITY] = _or_nan(figures.rates and figures.rates.velocity)
-        numbers[start + _ETA] = _or_nan(figures.eta_seconds)
-        numbers[start + _TOLD_MS] = told_ms
-        numbers[start + _UNTIL_MS] = now_ms + 1000 * holds_seconds(figures) - _ALLOWANCE_MS
+        _NUMBERS_OF_A_ROW.pack_into(
+            self._numbers,
+            row * _NUMBERS_OF_A_ROW.size,
+            math.inf if age is not None and not age.seconds else since_ms,
+            _or_nan(None if age is None else age.error_seconds),
+            _or_nan(figures.rates and figures.rates.velocity),
+            _or_nan(figures.eta_seconds),
+            told_ms,
+            now_ms + 1000 * holds_seconds(figures) - _ALLOWANCE_MS,
+        )
         return depends
 
     def _row(self, partition: TopicPartition) -> int:

@@ -183,14 +183,15 @@ class Assessments:
                 behind.remove(partition)
                 continue
             known = commits.find(group, partition)
-            on_others = known is None or known.interval_ms is None
+            interval_ms = None if known is None else known.interval_ms
+            on_others = interval_ms is None
             if on_others and not is_known:
                 longest_ms, is_known = (yield from commits.interval_steps(group)), True
             figures = lag_figures(
                 known,
                 history,
                 now_ms,
-                longest_ms,
+                longest_ms if on_others else interval_ms,
                 allowed_ms,
                 since.get(partition, 0),
                 holders.get(partition),

@@ -85,7 +85,7 @@ class LagFigures(NamedTuple):
 
     ``lag``, ``rates`` and ``records_lost`` are in offsets, the rest in seconds. None = unknown.
     ``age``: age of the oldest unread record. ``rates``: over the last minute or some intervals;
-    ``trend``: over the whole histories, only if ``age`` exceeds ``allowed_seconds``.
+    ``trend``: over the whole histories, only if ``age`` exceeds ``allowed_seconds`` and the lag grows.
     ``interval_seconds``: time between two advances of the commit, on this partition or, if it has
     none, the longest on the group's other partitions. ``allowed_seconds``: the age that an unread
     record may have. ``unmoved_seconds``: least time during which there were unread records and the
@@ -125,7 +125,7 @@ def lag_figures(
     commits: CommitHistory | None,
     end_offsets: EndOffsetHistory,
     now_ms: int,
-    group_interval_ms: int | None = None,
+    interval_ms: int | None = None,
     max_poll_interval_ms: int = MAX_POLL_INTERVAL_MS,
     assigned_ms: int = 0,
     holder: OpenTransaction | None = None,
@@ -134,19 +134,17 @@ def lag_figures(
 ) -> LagFigures:
     """Return the figures of a group on one partition at ``now_ms``; without commits, they are None.
 
-    ``group_interval_ms`` is ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is
-    from its members (a classic member's rebalance timeout is its ``max.poll.interval.ms``).
+    ``interval_ms`` is ``CommitHistory.interval_ms`` of the commits or, where that is None,
+    ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is from its members (a classic member's rebalance timeout is its ``max.poll.interval.ms``).
     ``assigned_ms`` is when the partition was assigned to the group; it matters without a commit
     only. ``holder`` is the transaction that holds back the last stable offset. The allowance is at
     least ``INTERVALS_ALLOWED`` times the time between two samples of the log end offset.
     """
     ends, held_ms = end_offsets.latest, end_offsets.held_ms
-    committed = made_ms = interval_ms = rewound_from = None
+    committed = made_ms = rewound_from = None
     if commits is not None:
         committed, made_ms = commits.committed, commits.commit_timestamp_ms
-        interval_ms, rewound_from = commits.interval_ms, commits.rewound_from
-    if interval_ms is None:
-        interval_ms = group_interval_ms
+        rewound_from = commits.rewound_from
     lag = partition_lag(committed, ends, made_ms)
     usable = None if lag.out_of_range else committed
     position = ends.start_offset if usable is None else max(usable, ends.start_offset)
@@ -163,7 +161,8 @@ def lag_figures(
         unmoved = min(certain, _since(commits.step_ms, now_ms))
         if interval_ms is not None and usable is not None:
             rates = group_rates(commits, end_offsets, now_ms, interval_ms)
-            if age is not None and age.seconds > allowed:
+            grows = rates is not None and rates.velocity > 0
+            if grows and age is not None and age.seconds > allowed:
                 trend = group_rates(commits, end_offsets, now_ms, interval_ms, whole=True)
     return LagFigures(
         lag=lag,

@@ -59,7 +59,7 @@ def group_rates(
     to_ms = end_offsets.last_ms
     if now_ms - commits.step_ms <= overdue_ms:
         to_ms = min(to_ms, commits.step_ms)
-    from_ms = max(commits.first_ms, end_offsets.first.at_ms)
+    from_ms = max(commits.first_ms, end_offsets.first_ms)
     if not whole:
         span_ms = max(RATE_SPAN_MS, INTERVALS_A_SPAN * interval_ms)
         from_ms = max(from_ms, to_ms - span_ms, commits.resumed_ms(overdue_ms) or 0)
@@ -81,7 +81,7 @@ def produce_rate(end_offsets: EndOffsetHistory) -> float | None:
     None unless samples of the log end offset are at least ``LEAST_SPAN_MS`` apart.
     """
     to_ms = end_offsets.last_ms
-    from_ms = max(end_offsets.first.at_ms, to_ms - RATE_SPAN_MS)
+    from_ms = max(end_offsets.first_ms, to_ms - RATE_SPAN_MS)
     if to_ms - from_ms < LEAST_SPAN_MS:
         return None
     start, end = end_offsets.readable_end_at(from_ms), end_offsets.readable_end_at(to_ms)

@@ -153,19 +153,21 @@ def holds_seconds(figures: LagFigures) -> float:
     age, arrived, allowed = figures.age, figures.arrived, figures.allowed_seconds
     if figures.held_seconds is not None or (age is not None and age.seconds == 0):
         return 0.0
-    limits = [(figures.unmoved_seconds, allowed), (figures.assigned_seconds, allowed)]
-    if age is not None:
-        limits.append((age.seconds, allowed))
-    if arrived is not None:
-        limits.append((arrived.certain_seconds, allowed))
-    if figures.silent_seconds is not None:
-        limits.append((figures.silent_seconds, allowed))
-    if figures.step_seconds is not None and figures.interval_seconds is not None:
-        limits.append((figures.step_seconds, INTERVALS_ALLOWED * figures.interval_seconds))
+    ages = [
+        figures.unmoved_seconds,
+        figures.assigned_seconds,
+        math.inf if age is None else age.seconds,
+        math.inf if arrived is None else arrived.certain_seconds,
+        math.inf if figures.silent_seconds is None else figures.silent_seconds,
+    ]
     left = math.inf
-    for seconds, limit in limits:  # of a million partitions: no generator, no call
-        if seconds <= limit and limit - seconds < left:
-            left = limit - seconds
+    for seconds in ages:  # of a million partitions: no generator, no call
+        if seconds <= allowed and allowed - seconds < left:
+            left = allowed - seconds
+    if figures.step_seconds is not None and figures.interval_seconds is not None:
+        until_late = INTERVALS_ALLOWED * figures.interval_seconds - figures.step_seconds
+        if 0 <= until_late < left:
+            left = until_late
     return left
 
 

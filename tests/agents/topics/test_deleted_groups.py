@@ -28,7 +28,7 @@ from tests.support.states import TOLD, cluster_state, read
 GROUPS = daily(250, 1_000)
 #: Places that were somebody's and will be somebody else's: as many as there ever were at once.
 PLACES = (
-    "state.commits.row_index._heads",
+    "state.commits.row_index._topics",
     "state.commits.row_index._free",
     "state.commits.steps",
     "state.ends.columns._free",

@@ -87,7 +87,9 @@ class SimulatedGroup:
         history = self.ends.history(PARTITION)
         assert history is not None
         commits = self.commits.of(GROUP).get(PARTITION)
-        return lag_figures(commits, history, START_MS + self.now, self.commits.interval_ms(GROUP))
+        own_ms = None if commits is None else commits.interval_ms
+        interval_ms = self.commits.interval_ms(GROUP) if own_ms is None else own_ms
+        return lag_figures(commits, history, START_MS + self.now, interval_ms)
 
     def verdict(self) -> Verdict:
         """Return the verdict now."""
