@@ -49,16 +49,17 @@ class EndOffsetHistory:
     def __init__(self, first: EndOffsets) -> None:
         self.latest = first
         self.held_ms = first.as_of_ms if _is_held(first) else None
-        self._ends = array("q", (first.end_offset,))
-        self._readable = array("q", (_readable_end(first),))
         self._times_ms = array("q", (first.as_of_ms,))
+        self._ends = array("q", (first.end_offset,))
+        #: The readable ends; ``_ends`` itself as long as none differs, as without transactions.
+        self._readable = _shared(self._ends, array("q", (_readable_end(first),)))
 
     def copy(self) -> EndOffsetHistory:
         """Return a copy that later samples do not change."""
         copied = object.__new__(EndOffsetHistory)
         copied.latest, copied.held_ms = self.latest, self.held_ms
-        copied._times_ms = self._times_ms[:]
-        copied._ends, copied._readable = self._ends[:], self._readable[:]
+        copied._times_ms, copied._ends = self._times_ms[:], self._ends[:]
+        copied._readable = _shared(copied._ends, self._readable[:])
         return copied
 
     def add(self, sample: EndOffsets, now_ms: int | None = None) -> bool:
@@ -82,7 +83,7 @@ class EndOffsetHistory:
             seen = len(times_ms) if now_ms is None else bisect_right(times_ms, now_ms)
             if seen == len(times_ms) or (seen and sample.as_of_ms < times_ms[seen - 1]):
                 return False
-            del ends[seen:], readable[seen:], times_ms[seen:]
+            self._drop_from(seen)
         if not _is_held(sample):
             self.held_ms = None
         elif self.held_ms is None or sample.last_stable_offset != self.latest.last_stable_offset:
@@ -92,7 +93,9 @@ class EndOffsetHistory:
         self.latest = sample
         end, readable_end = sample.end_offset, _readable_end(sample)
         if ends and end < ends[-1]:
-            del ends[:], readable[:], times_ms[:]
+            self._drop_from(0)
+        if readable is ends and readable_end != end:
+            readable = self._readable = ends[:]
         # Offsets that turn out to be no records were none before, either.
         for index in range(bisect_right(readable, readable_end), len(readable)):
             readable[index] = readable_end
@@ -103,7 +106,8 @@ class EndOffsetHistory:
             ends[-1], readable[-1], times_ms[-1] = end, readable_end, sample.as_of_ms
             return True
         ends.append(end)
-        readable.append(readable_end)
+        if readable is not ends:
+            readable.append(readable_end)
         times_ms.append(sample.as_of_ms)
         if len(ends) > SAMPLES_KEPT:
             self._thin()
@@ -111,9 +115,16 @@ class EndOffsetHistory:
 
     def _thin(self) -> None:
         kept = kept_points(self._times_ms, DENSE_SAMPLES, SPARSE_SAMPLES, HORIZON_MS)
+        readable = array("q", [self._readable[index] for index in kept])
         self._ends = array("q", [self._ends[index] for index in kept])
-        self._readable = array("q", [self._readable[index] for index in kept])
+        self._readable = _shared(self._ends, readable)
         self._times_ms = array("q", [self._times_ms[index] for index in kept])
+
+    def _drop_from(self, index: int) -> None:
+        """Drop the samples from an index on."""
+        if self._readable is not self._ends:
+            del self._readable[index:]
+        del self._ends[index:], self._times_ms[index:]
 
     def at_or_before(self, moment_ms: int) -> int | None:
         """Return the log end offset of the last sample at or before a time; None without one."""
@@ -184,6 +195,11 @@ class EndOffsetHistory:
 
     def __len__(self) -> int:
         return len(self._ends)
+
+
+def _shared(ends: array[int], readable: array[int]) -> array[int]:
+    """Return the readable ends: the log end offsets' own array if all are equal to those."""
+    return ends if readable == ends else readable
 
 
 def _is_held(sample: EndOffsets) -> bool:

@@ -263,3 +263,27 @@ def test_times_only_grow_wherever_the_clock_goes(samples: list[tuple[int, int]],
     history.add(sample(50, now), now)
     assert history.latest == sample(50, now)
     assert history.last_ms == now
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40))
+def test_log_ends_are_as_without_transactions_and_readable_ends_as_without_other_records(
+    samples: list[tuple[int, int]],
+) -> None:
+    """Samples: how many records were appended, and how many are behind the last stable offset."""
+    end = stable = 0
+    made = []
+    for at_ms, (grown, held) in enumerate(samples):
+        end += grown
+        stable = max(stable, end - held)
+        made.append(EndOffsets(0, stable, end, at_ms))
+    history = EndOffsetHistory(made[0])
+    plain = EndOffsetHistory(sample(made[0].end_offset, 0))
+    readable = EndOffsetHistory(sample(made[0].last_stable_offset, 0))
+    for one in made[1:]:
+        history.add(one)
+        history = history.copy()
+        plain.add(sample(one.end_offset, one.as_of_ms))
+        readable.add(sample(one.last_stable_offset, one.as_of_ms))
+    for at_ms in range(len(made)):
+        assert history.at_or_before(at_ms) == plain.at_or_before(at_ms)
+        assert history.readable_end_at(at_ms) == readable.readable_end_at(at_ms)
