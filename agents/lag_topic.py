@@ -32,9 +32,10 @@ from caughtup.models.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 PROBE = "lag"
-#: With these turns and pauses, writing takes at most a tenth of the event loop's time.
+#: With these turns and pauses, writing takes at most a tenth of the event loop's time. Pauses are
+#: longer as long as a round with as many turns as the one before it takes ``lag_interval`` at most.
 _TURN_SECONDS = 0.005
-_PAUSE_SECONDS = 0.045
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.045, 0.5
 _RETRY_SECONDS = 2.0
 _FLUSH_SECONDS = 2.0
 
@@ -71,6 +72,8 @@ class LagTopic(Service):
         #: By group: its ``ClusterState.at_rest`` when all its lines were written.
         self._at_rest: dict[str, object] = {}
         self._turn = 0.0
+        #: The turns of this round and of the one before it, and the pause after a turn in seconds.
+        self._turns, self._turns_before, self._pause = 0, 0, _PAUSE_SECONDS
         self._hurry = asyncio.Event()
         #: Whether groups were taken from another instance, which has written lines of theirs.
         self._taken = False
@@ -132,6 +135,9 @@ class LagTopic(Service):
         lines fails, it has none on the topic until that works.
         """
         self._turn, failures = time.monotonic(), self._health.probe_errors[PROBE]
+        self._turns, self._turns_before = 0, self._turns
+        spread = self._settings.lag_interval / max(self._turns_before, 1) - _TURN_SECONDS
+        self._pause = min(max(_PAUSE_SECONDS, spread), _LONGEST_PAUSE_SECONDS)
         groups = [g for g in self._state.group_names() if g in self._state.assessments.verdicts]
         for group in groups:
             await self._write_group(producer, group)
@@ -176,8 +182,9 @@ class LagTopic(Service):
 
     async def _yield_turn(self, producer: Producer) -> None:
         producer.poll(0)
-        await self.sleep(_PAUSE_SECONDS)
+        await self.sleep(self._pause if self._turns < self._turns_before else _PAUSE_SECONDS)
         self._turn = time.monotonic()
+        self._turns += 1
 
     async def _write(self, producer: Producer, group: str, written: dict[bytes, int]) -> set[bytes]:
         """Write a group's changed lines; return the keys of all its lines."""

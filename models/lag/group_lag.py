@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -98,8 +97,7 @@ def group_lag(
     return GroupLag(partitions, known, whole, at_least, positions)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionRow:
+class PartitionRow(NamedTuple):
     """A group's partition: its commit, its owner, the end offsets and the lag; None = unknown."""
 
     partition: TopicPartition
