@@ -20,8 +20,8 @@ from caughtup.models.state.cluster import ClusterState
 _INTERVAL_SECONDS = 2.0
 #: With turns of 2 ms (``process/turns.py``) and this pause, assessing takes at most a fifth of the
 #: event loop's time, and a request waits for one turn at most. Once every group was assessed, only what
-#: changed is assessed again, and with the longer pause it takes a twelfth at most.
-_PAUSE_SECONDS, _LATER_PAUSE_SECONDS = 0.008, 0.023
+#: changed is assessed again, and with the longer pause it takes a sixteenth at most.
+_PAUSE_SECONDS, _LATER_PAUSE_SECONDS = 0.008, 0.03
 
 
 class Assessor(Service):
