@@ -146,3 +146,35 @@ async def test_a_record_that_was_not_delivered_is_written_again_though_its_group
     assert producer.count == 2
     await topic._round(producer)
     assert producer.count == 2
+
+
+async def test_a_round_like_the_one_before_it_is_spread_over_the_interval(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever more there is to write is written without delay."""
+    topic, producer, interval = topic_of(state), Written(), Settings().lag_interval
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(topic, "sleep", sleep)
+    monkeypatch.setattr(lag_topic, "_TURN_SECONDS", 0.0)  # a turn for each record
+
+    async def round_of(partitions: int, offset: int) -> list[float]:
+        pauses.clear()
+        for partition in range(partitions):
+            state.apply_ends(TopicPartition("clicks", partition), EndOffsets(0, 9, 9, START_MS))
+            read(state, commit(partition, offset, topic="clicks", group=GROUP, at_ms=offset))
+        assess(state, START_MS + offset)
+        await topic._round(producer)
+        return pauses[:]
+
+    at_once = await round_of(200, 1)
+    spread = await round_of(200, 2)
+    more = await round_of(400, 3)
+    assert sum(at_once) < interval / 2
+    assert interval / 2 < sum(spread) <= interval
+    assert more[:200] == pytest.approx(spread)
+    assert sum(more[200:]) == pytest.approx(sum(at_once))
+    assert not state.faults.totals
