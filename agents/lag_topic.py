@@ -72,8 +72,8 @@ class LagTopic(Service):
         #: By group: its ``ClusterState.at_rest`` when all its lines were written.
         self._at_rest: dict[str, object] = {}
         self._turn = 0.0
-        #: The turns of this round and of the one before it, and the pause after a turn in seconds.
-        self._turns, self._turns_before, self._pause = 0, 0, _PAUSE_SECONDS
+        #: The turns of this round and of the one before it.
+        self._turns, self._turns_before = 0, 0
         self._hurry = asyncio.Event()
         #: Whether groups were taken from another instance, which has written lines of theirs.
         self._taken = False
@@ -136,8 +136,6 @@ class LagTopic(Service):
         """
         self._turn, failures = time.monotonic(), self._health.probe_errors[PROBE]
         self._turns, self._turns_before = 0, self._turns
-        spread = self._settings.lag_interval / max(self._turns_before, 1) - _TURN_SECONDS
-        self._pause = min(max(_PAUSE_SECONDS, spread), _LONGEST_PAUSE_SECONDS)
         groups = [g for g in self._state.group_names() if g in self._state.assessments.verdicts]
         for group in groups:
             await self._write_group(producer, group)
@@ -182,9 +180,16 @@ class LagTopic(Service):
 
     async def _yield_turn(self, producer: Producer) -> None:
         producer.poll(0)
-        await self.sleep(self._pause if self._turns < self._turns_before else _PAUSE_SECONDS)
+        await self.sleep(self._pause_seconds())
         self._turn = time.monotonic()
         self._turns += 1
+
+    def _pause_seconds(self) -> float:
+        """Return the pause after this turn: short once there were as many turns as last time."""
+        if self._turns >= self._turns_before:
+            return _PAUSE_SECONDS
+        spread = self._settings.lag_interval / self._turns_before - _TURN_SECONDS
+        return min(max(_PAUSE_SECONDS, spread), _LONGEST_PAUSE_SECONDS)
 
     async def _write(self, producer: Producer, group: str, written: dict[bytes, int]) -> set[bytes]:
         """Write a group's changed lines; return the keys of all its lines."""

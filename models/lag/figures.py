@@ -66,7 +66,7 @@ def lag_seconds(
     if after is None:
         return None
     if before is None:
-        return LagSeconds(max(0, now_ms - history.first.at_ms) / 1000, None, "at_least")
+        return LagSeconds(max(0, now_ms - history.first_ms) / 1000, None, "at_least")
     # Each record between two samples is placed in the middle of its equal share of the time.
     share = (position - before.readable_end + 0.5) / (after.readable_end - before.readable_end)
     elapsed = (after.at_ms - before.at_ms) * share
@@ -135,8 +135,8 @@ def lag_figures(
     """Return the figures of a group on one partition at ``now_ms``; without commits, they are None.
 
     ``interval_ms`` is ``CommitHistory.interval_ms`` of the commits or, where that is None,
-    ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is from its members (a classic member's rebalance timeout is its ``max.poll.interval.ms``).
-    ``assigned_ms`` is when the partition was assigned to the group; it matters without a commit
+    ``CommitTable.interval_ms`` of the group; ``max_poll_interval_ms`` is from its members (a
+    classic member's rebalance timeout is its ``max.poll.interval.ms``). ``assigned_ms`` is when the partition was assigned to the group; it matters without a commit
     only. ``holder`` is the transaction that holds back the last stable offset. The allowance is at
     least ``INTERVALS_ALLOWED`` times the time between two samples of the log end offset.
     """
