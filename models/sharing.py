@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import ConsumerGroupSpec, ConsumerMember
 from caughtup.models.assignors.consumer.sticky import assign_sticky
 from caughtup.models.assignors.java.strings import coordinator_partition
 from caughtup.models.ids import TopicPartition
@@ -125,7 +125,7 @@ def _even(
             if 0 <= number < count
         ]
         members[member] = ConsumerMember(topic, owned=owned, generation=0, joined_generation=0)
-    assigned = assign_sticky(ConsumerGroup(members, {CONSUMER_OFFSETS: count}))
+    assigned = assign_sticky(ConsumerGroupSpec(members, {CONSUMER_OFFSETS: count}))
     return {
         member: tuple(sorted(partition.partition for partition in partitions))
         for member, partitions in assigned.items()

@@ -15,7 +15,7 @@ from caughtup.models.assignors.consumer.choices import Choices, EveryChoice
 from caughtup.models.assignors.consumer.group import (
     Assign,
     Assignment,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     ConsumerMember,
 )
 from caughtup.models.assignors.consumer.librdkafka_sticky import assign_librdkafka_sticky
@@ -41,7 +41,7 @@ from caughtup.models.wire.group_metadata import (
 from caughtup.models.wire.reader import Reader
 
 JAVA, LIBRDKAFKA, AIOKAFKA = "kafka-clients", "librdkafka", "aiokafka"
-_Choosing = Callable[[ConsumerGroup, Choices], Assignment]
+_Choosing = Callable[[ConsumerGroupSpec, Choices], Assignment]
 
 
 def _without_choice(assign: Assign) -> _Choosing:
@@ -186,7 +186,7 @@ def compare_generation(
         return found("undetermined", "the group is too large")
     consumers = {name: _consumer(one, assignor, client) for name, one in members.items()}
     order = in_hash_map_order(consumers) if client == JAVA else list(consumers)
-    group = ConsumerGroup({name: consumers[name] for name in order}, counts, racks or {})
+    group = ConsumerGroupSpec({name: consumers[name] for name in order}, counts, racks or {})
     by_rack = any(one.rack for one in consumers.values())
     decided: list[Mapping[str, AbstractSet[TopicPartition]]] = []
     tried = EveryChoice(min(_MOST_CHOICES, 1 + _MOST_TRIED // (1 + sum(counts.values()))))

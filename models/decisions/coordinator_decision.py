@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from caughtup.models.assignors.consumer.group import Assign, ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import Assign, ConsumerGroupSpec, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range
 from caughtup.models.assignors.consumer.uniform import assign_uniform, in_hash_set_order_of
 from caughtup.models.assignors.java.hash_map import copied_table
@@ -22,7 +22,7 @@ from caughtup.models.assignors.java.timeline_map import is_order_certain, orders
 from caughtup.models.assignors.java.uuids import uuid_order, uuids_in_hash_order
 from caughtup.models.decisions.consumer_decision import ConsumerDecision, differences
 from caughtup.models.errors import CaughtupError
-from caughtup.models.groups.consumer import ConsumerGroup as Group
+from caughtup.models.groups.consumer import ConsumerGroup
 from caughtup.models.groups.table import TopicNames
 from caughtup.models.ids import TopicPartition, partition_counts
 from caughtup.models.records.recommendations import Result
@@ -76,7 +76,7 @@ class ConsumerEpoch:
 
     @classmethod
     def of(
-        cls, group: Group, before: Mapping[str, Target] | None, unknown: str = ""
+        cls, group: ConsumerGroup, before: Mapping[str, Target] | None, unknown: str = ""
     ) -> ConsumerEpoch | None:
         """Return the group's last target assignment, None if it has none."""
         if group.target_of is None:
@@ -225,7 +225,7 @@ def _assign(one: ConsumerEpoch, assignor: str) -> Assign:
 def _is_homogeneous(one: ConsumerEpoch) -> bool:
     """Return whether the coordinator takes the subscriptions for equal.
 
-    Source: ConsumerGroup.subscriptionType of the group coordinator 4.3.1.
+    Source: ConsumerGroupSpec.subscriptionType of the group coordinator 4.3.1.
     """
     patterns = {member.subscribed_topic_regex or "" for member in one.members.values()}
     names = Counter(
@@ -247,7 +247,7 @@ def _groups(
     counts: Mapping[str, int],
     ids: Mapping[str, bytes],
     topic_names: Mapping[bytes, str],
-) -> Iterator[ConsumerGroup]:
+) -> Iterator[ConsumerGroupSpec]:
     """Yield the group with its members in each order in which the assignor may get them."""
     before = one.before or {}
     topics = {
@@ -265,7 +265,7 @@ def _groups(
         for name, member in one.members.items()
     }
     for order in orders_of_members(list(members), members.keys() - before.keys()):
-        yield ConsumerGroup({name: members[name] for name in order}, topics)
+        yield ConsumerGroupSpec({name: members[name] for name in order}, topics)
 
 
 def _in_order(

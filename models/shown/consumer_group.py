@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from caughtup.models.assignors.consumer.group import (
     Assign,
     Assignment,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     ConsumerMember,
 )
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, assign_range
@@ -132,7 +132,7 @@ class _Assignable(NamedTuple):
     """A group, and the assignor that decides for it next."""
 
     assign: Assign
-    group: ConsumerGroup
+    group: ConsumerGroupSpec
 
 
 class BegunExplanation(NamedTuple):
@@ -262,7 +262,7 @@ def _assignable(
             generation=membership.generation,
             joined_generation=membership.generation,
         )
-    return _Assignable(assign, ConsumerGroup(members, topics))
+    return _Assignable(assign, ConsumerGroupSpec(members, topics))
 
 
 def _one_more(now: _Assignable, amounts: _Amounts) -> OtherSize | None:
@@ -285,7 +285,7 @@ def _other_size(
     now: _Assignable, members: Mapping[str, ConsumerMember], amounts: _Amounts
 ) -> OtherSize | None:
     try:
-        after = now.assign(ConsumerGroup(members, now.group.topics))
+        after = now.assign(ConsumerGroupSpec(members, now.group.topics))
     except CaughtupError:
         return None
     before = {one: name for name, own in now.group.members.items() for one in own.owned}

@@ -11,7 +11,7 @@ from caughtup.models.assignors.consumer.choices import Choices
 from caughtup.models.assignors.consumer.group import (
     Assignment,
     AssignorFails,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     partitions_of,
 )
 from caughtup.models.assignors.consumer.moves import Balancing, Held, MovedPartitions, most_first
@@ -20,7 +20,7 @@ from caughtup.models.ids import TopicPartition
 _NO_GENERATION = -1
 
 
-def assign_aiokafka_sticky(group: ConsumerGroup, choices: Choices) -> Assignment:
+def assign_aiokafka_sticky(group: ConsumerGroupSpec, choices: Choices) -> Assignment:
     """Return each member's partitions.
 
     ``group`` has its members in the order of the group's record. ``choices`` are the orders of sets,

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from caughtup.models.assignment import fields
-from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroupSpec, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, assign_range
 from caughtup.models.assignors.consumer.round_robin import assign_round_robin
 from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky, assign_sticky
@@ -18,7 +18,7 @@ from caughtup.models.assignors.kafka.streams_group import assign_sticky as assig
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import NUMBER_MAX, TaskId, TopicPartition
 
-Assign = Callable[[ConsumerGroup], Assignment]
+Assign = Callable[[ConsumerGroupSpec], Assignment]
 #: The assignors of consumer groups, by the names on lines; the last two are the coordinator's.
 CONSUMER_ASSIGNORS: Mapping[str, Assign] = {
     "range": assign_range,
@@ -36,8 +36,8 @@ _INT_MAX = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroup:
-    """A streams group: its members, its tasks, and the number of standbys of each stateful task."""
+class StreamsGroupSpec:
+    """What the streams assignor is given: members, tasks, and the standbys of each stateful task."""
 
     members: Mapping[str, MemberTasks]
     tasks: tuple[TaskId, ...]
@@ -45,7 +45,7 @@ class StreamsGroup:
     standbys: int
 
 
-def parse_consumer_group(line: object) -> tuple[Assign, ConsumerGroup]:
+def parse_consumer_group(line: object) -> tuple[Assign, ConsumerGroupSpec]:
     """Return the assignor and the consumer group of a line that was decoded from JSON.
 
     The members are in the order of their ids, topics and a member's partitions as written. Raises
@@ -71,7 +71,7 @@ def parse_consumer_group(line: object) -> tuple[Assign, ConsumerGroup]:
         name: _member(value, topics, f"members.{name:.80}", in_order=uniform)
         for name, value in sorted(members.items(), key=lambda item: utf16(item[0]))
     }
-    return CONSUMER_ASSIGNORS[assignor], ConsumerGroup(read, topics, racks)
+    return CONSUMER_ASSIGNORS[assignor], ConsumerGroupSpec(read, topics, racks)
 
 
 def consumer_group_json(assignment: Assignment) -> dict[str, object]:
@@ -84,7 +84,7 @@ def consumer_group_json(assignment: Assignment) -> dict[str, object]:
     }
 
 
-def parse_streams_group(line: object) -> StreamsGroup:
+def parse_streams_group(line: object) -> StreamsGroupSpec:
     """Return the streams group of a line that was decoded from JSON, its members as written.
 
     Raises ScenarioError, whose message names the field: ``bad_field``, ``missing_field``,
@@ -122,10 +122,10 @@ def parse_streams_group(line: object) -> StreamsGroup:
             _tasks(member.get("active", []), known, f"{place}.active"),
             _tasks(member.get("standby", []), known, f"{place}.standby"),
         )
-    return StreamsGroup(members, tuple(tasks), frozenset(stateful), standbys)
+    return StreamsGroupSpec(members, tuple(tasks), frozenset(stateful), standbys)
 
 
-def decide_streams_group(group: StreamsGroup) -> Mapping[str, MemberTasks]:
+def decide_streams_group(group: StreamsGroupSpec) -> Mapping[str, MemberTasks]:
     """Return each member's tasks."""
     return assign_streams_sticky(group.members, group.tasks, group.stateful, group.standbys)
 

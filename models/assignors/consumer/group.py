@@ -52,8 +52,8 @@ class ConsumerMember:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroup:
-    """A group's members, and the partitions of the topics that exist.
+class ConsumerGroupSpec:
+    """What assignors are given: a group's members, and the partitions of the topics that exist (KIP-848).
 
     ``members`` are in the order in which the assignor iterates over them, ``topics`` (name → number
     of partitions) in that of its hash table of topics. ``racks`` has the racks of each partition's
@@ -71,10 +71,10 @@ class ConsumerGroup:
 
 
 #: An assignor, for which everything that it decides by is in the group.
-Assign = Callable[[ConsumerGroup], Assignment]
+Assign = Callable[[ConsumerGroupSpec], Assignment]
 
 
-def have_same_topics(group: ConsumerGroup) -> bool:
+def have_same_topics(group: ConsumerGroupSpec) -> bool:
     """Return whether all members, of which there is one at least, read the same topics."""
     named = next(iter(group.members.values())).topics
     first = set(named)

@@ -12,7 +12,7 @@ from caughtup.models.assignors.consumer.choices import Choices
 from caughtup.models.assignors.consumer.group import (
     Assignment,
     AssignorFails,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     NotReproduced,
     partitions_of,
     racks_matter,
@@ -24,7 +24,7 @@ _NO_GENERATION = -1
 _FREED = "librdkafka reads memory here that it has freed"
 
 
-def assign_librdkafka_sticky(group: ConsumerGroup, choices: Choices) -> Assignment:
+def assign_librdkafka_sticky(group: ConsumerGroupSpec, choices: Choices) -> Assignment:
     """Return each member's partitions; a partition that another member owns is assigned once it is revoked.
 
     ``group`` has its members in the order of the group's record, their racks as written: "" is no
@@ -37,7 +37,7 @@ def assign_librdkafka_sticky(group: ConsumerGroup, choices: Choices) -> Assignme
     return _held_back(group, _Sticky(group, choices).assigned())
 
 
-def _held_back(group: ConsumerGroup, given: Assignment) -> Assignment:
+def _held_back(group: ConsumerGroupSpec, given: Assignment) -> Assignment:
     """Return what members get now. Of two that claim a partition, the last one owns it here.
 
     A partition that is assigned to no member stays with its owner.
@@ -57,7 +57,7 @@ def _held_back(group: ConsumerGroup, given: Assignment) -> Assignment:
 class _Sticky:
     """One decision."""
 
-    def __init__(self, group: ConsumerGroup, choices: Choices) -> None:
+    def __init__(self, group: ConsumerGroupSpec, choices: Choices) -> None:
         self._group, self._choices = group, choices
         self._to = Balancing(group, _Moves())
         racks = {

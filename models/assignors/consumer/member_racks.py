@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Set as AbstractSet
 from itertools import chain, repeat
 
-from caughtup.models.assignors.consumer.group import ConsumerGroup, partitions_of, racks_matter
+from caughtup.models.assignors.consumer.group import ConsumerGroupSpec, partitions_of, racks_matter
 from caughtup.models.ids import TopicPartition
 
 _NO_RACKS: AbstractSet[str] = frozenset()
@@ -18,7 +18,7 @@ class MemberRacks:
     Source: AbstractStickyAssignor.RackInfo.
     """
 
-    def __init__(self, group: ConsumerGroup) -> None:
+    def __init__(self, group: ConsumerGroupSpec) -> None:
         """Find the racks, and whether partitions are assigned by them."""
         racks = {name: member.rack for name, member in group.members.items() if member.rack}
         members = Counter(racks.values())

@@ -14,7 +14,7 @@ from heapq import heapify, heapreplace
 from caughtup.models.assignors.consumer.group import (
     Assignment,
     AssignorFails,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     NotReproduced,
 )
 from caughtup.models.assignors.consumer.member_racks import MemberRacks
@@ -32,7 +32,7 @@ class MixedTopics:
     each one to see whether the group is balanced; here only what changed is looked at again.
     """
 
-    def __init__(self, group: ConsumerGroup, racks: MemberRacks, owned: Assignment) -> None:
+    def __init__(self, group: ConsumerGroupSpec, racks: MemberRacks, owned: Assignment) -> None:
         """``owned``: each member's partitions before, in the order of Kafka's hash table."""
         self._racks, self._owned, self._members = racks, owned, group.members
         self._rank = {name: place for place, name in enumerate(sorted(group.members, key=utf16))}

@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from caughtup.models.assignors.consumer.group import AssignorFails, ConsumerGroup, NotReproduced
+from caughtup.models.assignors.consumer.group import AssignorFails, ConsumerGroupSpec, NotReproduced
 from caughtup.models.ids import TopicPartition
 
 #: The most moves of a decision: after some claims of two members aiokafka's never ends.
@@ -40,7 +40,7 @@ class Balancing:
     ``revokes``: a member has to give up what it may not keep.
     """
 
-    def __init__(self, group: ConsumerGroup, moves: MovedPartitions) -> None:
+    def __init__(self, group: ConsumerGroupSpec, moves: MovedPartitions) -> None:
         """Find the readers of each topic. Topics that don't exist, or have no partition, are left out."""
         self.group = group
         self.counts = {topic: count for topic, count in group.topics.items() if count}

@@ -13,7 +13,7 @@ from itertools import compress, repeat
 
 from caughtup.models.assignors.consumer.group import (
     Assignment,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     by_instance_id,
     by_instance_or_member_id,
     have_same_topics,
@@ -23,7 +23,7 @@ from caughtup.models.assignors.consumer.group import (
 from caughtup.models.ids import TopicPartition
 
 
-def assign_range(group: ConsumerGroup) -> Assignment:
+def assign_range(group: ConsumerGroupSpec) -> Assignment:
     """Return each member's partitions, unordered.
 
     Source: RangeAssignor of Kafka's clients 4.3.1 and 4.4.0.
@@ -40,7 +40,7 @@ def assign_range(group: ConsumerGroup) -> Assignment:
     return given
 
 
-def assign_librdkafka_range(group: ConsumerGroup) -> Assignment:
+def assign_librdkafka_range(group: ConsumerGroupSpec) -> Assignment:
     """Return each member's partitions, unordered.
 
     Topics with equal members and sizes keep their partitions together in a rack even if racks don't
@@ -58,7 +58,7 @@ def assign_librdkafka_range(group: ConsumerGroup) -> Assignment:
     return given
 
 
-def assign_coordinator_range(group: ConsumerGroup) -> Assignment:
+def assign_coordinator_range(group: ConsumerGroupSpec) -> Assignment:
     """Return each member's partitions, unordered. What it had doesn't matter.
 
     Source: RangeAssignor of the group coordinator 4.3.1 and 4.4.0.
@@ -83,7 +83,7 @@ def assign_coordinator_range(group: ConsumerGroup) -> Assignment:
     return given
 
 
-def _subscribers(group: ConsumerGroup, order: list[str]) -> list[tuple[str, list[str]]]:
+def _subscribers(group: ConsumerGroupSpec, order: list[str]) -> list[tuple[str, list[str]]]:
     """Return the members of each topic that exists, in the order of the ranges."""
     members: dict[str, list[str]] = {topic: [] for topic, count in group.topics.items() if count}
     if order and have_same_topics(group):
@@ -99,7 +99,7 @@ def _subscribers(group: ConsumerGroup, order: list[str]) -> list[tuple[str, list
 class _Topic:
     """A topic while its partitions are assigned; members at most one over ``share`` each."""
 
-    def __init__(self, name: str, group: ConsumerGroup, members: list[str]) -> None:
+    def __init__(self, name: str, group: ConsumerGroupSpec, members: list[str]) -> None:
         self.members, self.partitions = members, partitions_of(name, group.topics[name])
         self.share, self.extras = divmod(len(self.partitions), len(members))
         self.numbers: dict[str, int] = dict.fromkeys(members, 0)

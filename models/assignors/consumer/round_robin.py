@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from caughtup.models.assignors.consumer.group import (
     Assignment,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     by_instance_id,
     by_instance_or_member_id,
     partitions_of,
@@ -15,7 +15,7 @@ from caughtup.models.assignors.java.strings import in_string_order
 from caughtup.models.ids import TopicPartition
 
 
-def assign_round_robin(group: ConsumerGroup) -> Assignment:
+def assign_round_robin(group: ConsumerGroupSpec) -> Assignment:
     """Return each member's partitions, unordered.
 
     Source: RoundRobinAssignor of Kafka's clients 4.3.1 and 4.4.0.
@@ -23,7 +23,7 @@ def assign_round_robin(group: ConsumerGroup) -> Assignment:
     return _assign_in_turn(group, by_instance_id(group.members))
 
 
-def assign_librdkafka_round_robin(group: ConsumerGroup) -> Assignment:
+def assign_librdkafka_round_robin(group: ConsumerGroupSpec) -> Assignment:
     """Return each member's partitions, unordered. Raises NotReproduced if the members have no order.
 
     Source: rdkafka_roundrobin_assignor.c of librdkafka 2.15.0.
@@ -31,7 +31,7 @@ def assign_librdkafka_round_robin(group: ConsumerGroup) -> Assignment:
     return _assign_in_turn(group, by_instance_or_member_id(group.members))
 
 
-def _assign_in_turn(group: ConsumerGroup, order: list[str]) -> Assignment:
+def _assign_in_turn(group: ConsumerGroupSpec, order: list[str]) -> Assignment:
     lists: list[list[TopicPartition]] = [[] for _ in order]
     subscriptions = [group.members[member].topics for member in order]
     different = {topics: frozenset(topics) for topics in subscriptions}

@@ -14,7 +14,7 @@ from itertools import chain, compress, cycle
 from caughtup.models.assignors.consumer.group import (
     Assignment,
     AssignorFails,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     partitions_of,
 )
 from caughtup.models.assignors.consumer.member_racks import MemberRacks
@@ -31,7 +31,7 @@ class SameTopics:
 
     def __init__(
         self,
-        group: ConsumerGroup,
+        group: ConsumerGroupSpec,
         racks: MemberRacks,
         owned: Assignment,
         claimed_twice: AbstractSet[TopicPartition],

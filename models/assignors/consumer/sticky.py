@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup
+from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroupSpec
 from caughtup.models.assignors.consumer.member_racks import MemberRacks
 from caughtup.models.assignors.consumer.mixed_topics import MixedTopics
 from caughtup.models.assignors.consumer.same_topics import SameTopics
@@ -18,12 +18,12 @@ from caughtup.models.ids import TopicPartition
 _NO_GENERATION = -1
 
 
-def assign_sticky(group: ConsumerGroup) -> Assignment:
+def assign_sticky(group: ConsumerGroupSpec) -> Assignment:
     """Return each member's partitions, unordered. Raises AssignorFails where Kafka's throws."""
     return _assign(group).assignment
 
 
-def assign_cooperative_sticky(group: ConsumerGroup) -> Assignment:
+def assign_cooperative_sticky(group: ConsumerGroupSpec) -> Assignment:
     """Return each member's partitions without those that another member has to revoke first.
 
     Raises AssignorFails where Kafka's throws.
@@ -46,7 +46,7 @@ class _Decided:
     moving: dict[TopicPartition, str] | None
 
 
-def _assign(every: ConsumerGroup) -> _Decided:
+def _assign(every: ConsumerGroupSpec) -> _Decided:
     read = frozenset[str]().union(*{member.topics for member in every.members.values()})
     topics = {topic: count for topic, count in every.topics.items() if count and topic in read}
     group = replace(every, topics=topics)
@@ -58,7 +58,7 @@ def _assign(every: ConsumerGroup) -> _Decided:
     return _Decided(MixedTopics(group, racks, owned).assigned(), None)
 
 
-def _have_same_topics(group: ConsumerGroup) -> bool:
+def _have_same_topics(group: ConsumerGroupSpec) -> bool:
     """Return whether all members read the same topics; first members that read none don't count."""
     topics: set[str] = set()
     named: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ def _have_same_topics(group: ConsumerGroup) -> bool:
     return True
 
 
-def _owned(group: ConsumerGroup) -> tuple[Assignment, set[TopicPartition]]:
+def _owned(group: ConsumerGroupSpec) -> tuple[Assignment, set[TopicPartition]]:
     """Return the partitions that each member keeps for now, and those that two claimed at once.
 
     A partition that several members claim belongs to the one with the latest generation, and to none
@@ -117,7 +117,7 @@ def _owned(group: ConsumerGroup) -> tuple[Assignment, set[TopicPartition]]:
     return owned, claimed_twice
 
 
-def _moving(group: ConsumerGroup, assignment: Assignment) -> dict[TopicPartition, str]:
+def _moving(group: ConsumerGroupSpec, assignment: Assignment) -> dict[TopicPartition, str]:
     """Return the partitions that one member gets and that another one owned."""
     added: dict[TopicPartition, str] = {}
     revoked: set[TopicPartition] = set()

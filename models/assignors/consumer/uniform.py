@@ -13,7 +13,7 @@ from operator import itemgetter
 from caughtup.models.assignors.consumer.group import (
     Assignment,
     AssignorFails,
-    ConsumerGroup,
+    ConsumerGroupSpec,
     ConsumerMember,
     have_same_topics,
     partitions_of,
@@ -25,7 +25,7 @@ from caughtup.models.ids import TopicPartition
 _ROUNDS = 16
 
 
-def assign_uniform(group: ConsumerGroup, *, homogeneous: bool | None = None) -> Assignment:
+def assign_uniform(group: ConsumerGroupSpec, *, homogeneous: bool | None = None) -> Assignment:
     """Return each member's partitions, unordered. Topics that don't exist are left out.
 
     ``homogeneous``: whether the coordinator takes the subscriptions for equal; None if it does so
@@ -46,7 +46,7 @@ def assign_uniform(group: ConsumerGroup, *, homogeneous: bool | None = None) -> 
     return _MixedTopics(group).assigned()
 
 
-def _assign_same_topics(group: ConsumerGroup, topics: Sequence[str]) -> Assignment:
+def _assign_same_topics(group: ConsumerGroupSpec, topics: Sequence[str]) -> Assignment:
     """Assign partitions to members that all read the same topics.
 
     If the number of partitions is no multiple of the number of members, a member may keep one more
@@ -87,7 +87,7 @@ def _assign_same_topics(group: ConsumerGroup, topics: Sequence[str]) -> Assignme
 
 
 def _without_owner(
-    group: ConsumerGroup, topics: Sequence[str]
+    group: ConsumerGroupSpec, topics: Sequence[str]
 ) -> tuple[list[TopicPartition], bool]:
     """Return the topics' partitions without an owner, and whether members own none of other topics."""
     free = {topic: bytearray(b"\1" * group.topics[topic]) for topic in topics}
@@ -134,7 +134,7 @@ class _MixedTopics:
     Source: UniformHeterogeneousAssignmentBuilder.
     """
 
-    def __init__(self, group: ConsumerGroup) -> None:
+    def __init__(self, group: ConsumerGroupSpec) -> None:
         self._group, self._names = group, list(group.members)
         readers_of: dict[str, list[int]] = {topic: [] for topic in group.topics}
         for place, member in enumerate(group.members.values()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import ConsumerGroupSpec, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range
 from caughtup.models.assignors.consumer.uniform import assign_uniform, in_target_order
 from caughtup.models.assignors.java.strings import in_hash_map_order
@@ -97,7 +97,7 @@ class CoordinatedGroup:
             )
             for member in in_hash_map_order(members)
         }
-        group = ConsumerGroup(members_now, topics)
+        group = ConsumerGroupSpec(members_now, topics)
         ranges = self._application.assignor == RANGE
         assigned = assign_coordinator_range(group) if ranges else assign_uniform(group)
         return {

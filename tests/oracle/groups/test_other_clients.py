@@ -16,7 +16,7 @@ import pytest
 from caughtup.models.assignors.consumer.aiokafka_sticky import assign_aiokafka_sticky
 from caughtup.models.assignors.consumer.assign_line import parse_consumer_group
 from caughtup.models.assignors.consumer.choices import Choices, EveryChoice
-from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup
+from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroupSpec
 from caughtup.models.assignors.consumer.librdkafka_sticky import assign_librdkafka_sticky
 from caughtup.models.assignors.consumer.ranges import assign_librdkafka_range
 from caughtup.models.assignors.consumer.round_robin import assign_librdkafka_round_robin
@@ -28,7 +28,7 @@ from tests.support.groups.librdkafka_leaders import LibrdkafkaLeaders
 from tests.support.oracles import Oracle
 
 Json = dict[str, Any]
-Assign = Callable[[ConsumerGroup, Choices], Assignment]
+Assign = Callable[[ConsumerGroupSpec, Choices], Assignment]
 LIBRDKAFKA: dict[str, Assign] = {
     "range": lambda group, _: assign_librdkafka_range(group),
     "roundrobin": lambda group, _: assign_librdkafka_round_robin(group),
@@ -37,7 +37,7 @@ LIBRDKAFKA: dict[str, Assign] = {
 _MOST_CHOICES, _SECONDS, _AT_ONCE = 2_000, 60, 20
 
 
-def asked(story: ConsumerGroupStory, line: Json) -> ConsumerGroup:
+def asked(story: ConsumerGroupStory, line: Json) -> ConsumerGroupSpec:
     """Return a round's group with its members as they joined, each as its client writes it.
 
     librdkafka's have an empty rack where Java's have none.
@@ -48,10 +48,10 @@ def asked(story: ConsumerGroupStory, line: Json) -> ConsumerGroup:
         for name, written in ((name, "" if len(name) % 3 else None) for name in line["members"])
         if group.members[name].topics
     }
-    return ConsumerGroup(members, group.topics, group.racks)
+    return ConsumerGroupSpec(members, group.topics, group.racks)
 
 
-def how_it_is_explained(assign: Assign, group: ConsumerGroup, theirs: Assignment) -> str:
+def how_it_is_explained(assign: Assign, group: ConsumerGroupSpec, theirs: Assignment) -> str:
     """Return by which choices our decision is theirs."""
     wanted = {name: set(own) for name, own in theirs.items()}
     tried = EveryChoice(_MOST_CHOICES)
@@ -63,7 +63,7 @@ def how_it_is_explained(assign: Assign, group: ConsumerGroup, theirs: Assignment
 
 def story_of(
     seed: int, assignor: str, assign: Assign, found: Counter[str]
-) -> Generator[ConsumerGroup, Assignment]:
+) -> Generator[ConsumerGroupSpec, Assignment]:
     """Yield each round's group, and compare what is sent back; end where theirs fails."""
     story = ConsumerGroupStory(seed, assignor)
     for line in story.rounds():
@@ -150,7 +150,7 @@ def test_partitions_are_assigned_as_by_aiokafkas_sticky_assignor(
     tally(len(seeds))
 
 
-def _as_read(group: ConsumerGroup, choices: Choices) -> Assignment:
+def _as_read(group: ConsumerGroupSpec, choices: Choices) -> Assignment:
     """Decide with members' partitions in the order in which user data have them: topic by topic."""
     members = {
         name: replace(member, owned=[one for own in _by_topic(member.owned) for one in own])
@@ -165,7 +165,7 @@ def _by_topic(owned: Any) -> list[list[TopicPartition]]:
     return [list(own) for _, own in groupby(ordered, key=lambda one: one.topic)]
 
 
-def _line(group: ConsumerGroup) -> Json:
+def _line(group: ConsumerGroupSpec) -> Json:
     return {
         "topics": group.topics,
         "members": {

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from caughtup.models.assignors.consumer.group import ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import ConsumerGroupSpec, ConsumerMember
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range
 from caughtup.models.assignors.consumer.uniform import assign_uniform, in_hash_set_order_of
 from caughtup.models.assignors.java.hash_map import copied_table
@@ -191,7 +191,7 @@ class PlayedGroup:
             )
             for name in order
         }
-        group = ConsumerGroup(members, {names[one]: self.topics[names[one]][1] for one in ids})
+        group = ConsumerGroupSpec(members, {names[one]: self.topics[names[one]][1] for one in ids})
         if (self.decides or self.assignor or self.default) == "uniform":
             decided = assign_uniform(group, homogeneous=alike)
         else:

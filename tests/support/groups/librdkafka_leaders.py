@@ -18,7 +18,7 @@ from typing import Self
 
 from confluent_kafka import Consumer
 
-from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroup
+from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroupSpec
 from caughtup.models.wire.group_metadata import decode_assignment
 from caughtup.models.wire.reader import Reader
 
@@ -37,7 +37,7 @@ def written(text: str | None) -> bytes:
     return struct.pack(">h", -1) if raw is None else struct.pack(">h", len(raw)) + raw
 
 
-def subscription_of(group: ConsumerGroup, name: str) -> bytes:
+def subscription_of(group: ConsumerGroupSpec, name: str) -> bytes:
     """Return a member's subscription in version 3."""
     member = group.members[name]
     by_topic: list[tuple[str, list[int]]] = []
@@ -62,7 +62,7 @@ def subscription_of(group: ConsumerGroup, name: str) -> bytes:
 
 @dataclass
 class _Asked:
-    group: ConsumerGroup
+    group: ConsumerGroupSpec
     decided: Future[Assignment] = field(default_factory=Future)
 
 
@@ -108,7 +108,7 @@ class LibrdkafkaLeaders:
         self._thread.join()
         self._loop.close()
 
-    def ask(self, number: int, group: ConsumerGroup) -> Future[Assignment]:
+    def ask(self, number: int, group: ConsumerGroupSpec) -> Future[Assignment]:
         """Have a consumer lead a group, whose members and topics are in the order given."""
         asked = _Asked(group)
 

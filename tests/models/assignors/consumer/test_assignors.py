@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from caughtup.models.assignors.consumer.group import AssignorFails, ConsumerGroup, ConsumerMember
+from caughtup.models.assignors.consumer.group import (
+    AssignorFails,
+    ConsumerGroupSpec,
+    ConsumerMember,
+)
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, assign_range
 from caughtup.models.assignors.consumer.round_robin import assign_round_robin
 from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky, assign_sticky
@@ -16,10 +20,10 @@ def partitions(topic: str, *numbers: int) -> list[TopicPartition]:
     return [TopicPartition(topic, number) for number in numbers]
 
 
-def group(topics: dict[str, int], **owned: list[TopicPartition]) -> ConsumerGroup:
+def group(topics: dict[str, int], **owned: list[TopicPartition]) -> ConsumerGroupSpec:
     read = tuple(topics)
     members = {name: ConsumerMember(read, owned=own) for name, own in owned.items()}
-    return ConsumerGroup(members, topics)
+    return ConsumerGroupSpec(members, topics)
 
 
 def test_uniform_leaves_who_has_one_more_its_one_more() -> None:
@@ -54,10 +58,10 @@ def test_ranges_follow_racks_and_static_members_come_first() -> None:
         "b": ConsumerMember(("t",), rack="r2"),
     }
     racks = {"t": [frozenset({"r2"}), frozenset({"r1"})]}
-    by_rack = assign_range(ConsumerGroup(members, {"t": 2}, racks))
+    by_rack = assign_range(ConsumerGroupSpec(members, {"t": 2}, racks))
     assert by_rack == {"a": partitions("t", 1), "b": partitions("t", 0)}
     members = {"a": ConsumerMember(("t",)), "b": ConsumerMember(("t",), instance_id="first")}
-    assert assign_range(ConsumerGroup(members, {"t": 1}))["b"] == partitions("t", 0)
+    assert assign_range(ConsumerGroupSpec(members, {"t": 1}))["b"] == partitions("t", 0)
 
 
 def test_a_target_beyond_its_topic_fails_as_in_kafka() -> None:
@@ -66,7 +70,7 @@ def test_a_target_beyond_its_topic_fails_as_in_kafka() -> None:
         "b": ConsumerMember(("t", "u")),
     }
     with pytest.raises(AssignorFails, match="a has t-7"):
-        assign_uniform(ConsumerGroup(members, {"t": 2, "u": 2}))
+        assign_uniform(ConsumerGroupSpec(members, {"t": 2, "u": 2}))
 
 
 def test_a_group_for_which_kafkas_sticky_assignor_never_ends_is_found_out() -> None:
@@ -82,4 +86,4 @@ def test_a_group_for_which_kafkas_sticky_assignor_never_ends_is_found_out() -> N
     topics = {"t": 14, "c": 7}
     by_topic = {"c": [frozenset(each.split()) for each in racks]}
     with pytest.raises(AssignorFails, match="for ever"):
-        assign_sticky(ConsumerGroup(members, topics, by_topic))
+        assign_sticky(ConsumerGroupSpec(members, topics, by_topic))
