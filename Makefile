@@ -11,10 +11,13 @@ SEED ?= 1000000
 MINUTES ?= 3
 FOLLOWER_JAR ?= build/caughtup-follower.jar
 
+# Two processors: tests that wait leave them to others.
+WORKERS := --numprocesses 4 --dist loadgroup --no-loadscope-reorder
+
 # Tests start hundreds of commands: without files of bytecode each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java classes prometheus ready images apiserver demo follower wheel test thorough unsteady chaos soak proof schemas reference site chart example rules dashboards pictures lint types check lock pin clean
+.PHONY: help install java classes prometheus ready images apiserver demo follower wheel test heavy thorough unsteady chaos soak proof schemas reference site chart example rules dashboards pictures lint types check lock pin clean
 
 help:  ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -72,12 +75,16 @@ ready:  # all that the tests need
 	@$(MAKE) --no-print-directory --jobs 2 prometheus classes $(REWRITTEN)
 
 test: ready  ## The tests, against real Kafka, Spark and Prometheus
-	@$(BIN)/pytest --numprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/pytest $(WORKERS) $(PYTEST_ARGS)
 
-thorough: java prometheus images install classes  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
+heavy: ready  ## The heavy tests, or a third of them: PART=1/3, PART=today
+	@$(BIN)/pytest -m "heavy and not thorough and not unsteady" $(WORKERS) \
+	  $(if $(PART),--part $(PART)) $(PYTEST_ARGS)
+
+thorough: java prometheus images install classes heavy  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
-	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest --numprocesses 2 --dist loadgroup \
-	  --no-loadscope-reorder tests/oracle tests/simulation tests/followers tests/fuzz tests/models \
+	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest -m "not thorough and not unsteady" \
+	  --numprocesses 2 --dist loadgroup --no-loadscope-reorder tests/oracle tests/simulation tests/followers tests/fuzz tests/models \
 	  tests/agents tests/demo tests/integration/demo/test_broker_config.py \
 	  tests/integration/service/test_restarts.py tests/integration/service/test_bad_input.py
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,15 +19,18 @@ _SHARED = "scene"
 #: A cluster, which takes 7 s of a processor to start: files that share one are dealt in so many
 #: parts, each to one worker, which starts one cluster for it.
 _SHARED_CLUSTER = "shared_cluster"
-_CLUSTERS = 3
+_CLUSTERS = 2
 #: The marks of tests that are left out by default: see pyproject.toml.
-_LEFT_OUT = ("thorough", "unsteady")
+_LEFT_OUT = ("heavy", "thorough", "unsteady")
+#: Of the heavy tests, ``--part today`` is one of so many parts, another each day.
+_PARTS = 3
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
-#: Folders whose tests wait more than they compute. Between two such files come four others, as long
-#: as there are any, so that the processors have something to do meanwhile.
+#: Folders whose tests wait more than they compute. Their files come evenly among the others, so that
+#: the processors have something to do meanwhile, but for the last tenth of those: who waits at the
+#: very end waits alone.
 _WAITING = ("integration", "pipelines")
-_OTHERS_BETWEEN = 4
+_EVENLY = 0.9
 
 # Before there are workers, since all of them have to find the same tests.
 _today = datetime.now(UTC).toordinal()
@@ -62,6 +66,13 @@ os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(QUICK_START))
 _NAME_CHARACTERS = 200
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--part``, for CI, which has time for some of the heavy tests."""
+    parser.addoption(
+        "--part", metavar="K/N", help="only the K-th of N parts of the heavy tests, or today's"
+    )
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name a parameter by its size where it is long: some have megabytes."""
     if isinstance(val, str | bytes) and len(val) > _NAME_CHARACTERS:
@@ -74,35 +85,78 @@ def pytest_report_header() -> str:
     return f"generated scenarios from ORACLE_FIRST_SEED={os.environ['ORACLE_FIRST_SEED']}"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
     """Keep together what is in one file, or shares what is slow to start; the longest first.
 
-    First, since xdist writes the groups into the names of tests in this same hook.
+    The groups are made before xdist writes them into the names of tests, the order once all that is
+    not to be run is gone.
     """
-    shared = _files_with(_SHARED, items)
+    _group_items(items)
+    if config.option.part is not None:
+        _keep_part(config, items)
+    yield
+    _order(items)
+
+
+def _group_items(items: list[pytest.Item]) -> None:
     groups = {
         file: f"{_SHARED_CLUSTER} {number % _CLUSTERS}"
         for number, file in enumerate(_files_with(_SHARED_CLUSTER, items))
-    } | dict.fromkeys(shared, _SHARED)
-    long = {str(i.path) for i in items if _seconds(i) > _LONG_SECONDS}
+    } | dict.fromkeys(_files_with(_SHARED, items), _SHARED)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             file = str(item.path)
             item.add_marker(pytest.mark.xdist_group(groups.get(file, file)))
 
+
+def _order(items: list[pytest.Item]) -> None:
+    long = {str(i.path) for i in items if _seconds(i) > _LONG_SECONDS}
     waiting: dict[str, int] = {}
     others: dict[str, int] = {}
     for item in items:
         of = waiting if any(name in item.path.parts for name in _WAITING) else others
         of.setdefault(str(item.path), len(of))
+    between = max(1.0, _EVENLY * len(others) / max(1, len(waiting)))
 
     def rank(item: pytest.Item) -> tuple[bool, bool, bool, float]:
-        file = str(item.path)
-        place = waiting[file] if file in waiting else (others[file] + 0.5) / _OTHERS_BETWEEN
-        return file not in shared, not _is_of_spark(item), file not in long, place
+        file, group = str(item.path), _group(item)
+        place = waiting[file] if file in waiting else (others[file] + 0.5) / between
+        return group != _SHARED, group != "spark", file not in long, place
 
     items.sort(key=rank)  # stable: within a rank as they were found
+
+
+def _keep_part(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the heavy tests of other parts; what shares a cluster or a JVM is in one part."""
+    text = (
+        f"{_today % _PARTS + 1}/{_PARTS}" if config.option.part == "today" else config.option.part
+    )
+    try:
+        part, parts = map(int, text.split("/"))
+    except ValueError:
+        raise pytest.UsageError(f"--part {text}: not K/N, as in 1/3, nor today") from None
+    if not 1 <= part <= parts:
+        raise pytest.UsageError(f"--part {text}: there are parts 1 to {parts}")
+    heavy = [
+        item
+        for item in items
+        if item.get_closest_marker("heavy") and not item.get_closest_marker("thorough")
+    ]
+    groups = sorted({_group(item) for item in heavy})
+    others = {group for number, group in enumerate(groups) if number % parts != part - 1}
+    left_out = [item for item in heavy if _group(item) in others]
+    config.hook.pytest_deselected(items=left_out)
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
+
+
+def _group(item: pytest.Item) -> str:
+    marker = item.get_closest_marker("xdist_group")
+    assert marker is not None
+    return str(marker.args[0])
 
 
 def pytest_collection() -> None:
@@ -135,12 +189,6 @@ def _files_with(fixture: str, items: list[pytest.Item]) -> list[str]:
     ]
     found.sort(key=lambda item: any(map(item.get_closest_marker, _LEFT_OUT)))
     return list(dict.fromkeys(str(item.path) for item in found))
-
-
-def _is_of_spark(item: pytest.Item) -> bool:
-    """Return whether a test starts Spark: two at once would have both processors to themselves."""
-    group = item.get_closest_marker("xdist_group")
-    return group is not None and group.args == ("spark",)
 
 
 def _seconds(item: pytest.Item) -> float:

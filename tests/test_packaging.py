@@ -135,6 +135,7 @@ def test_the_wheel_has_for_others_what_a_checkout_has_and_the_jar(
         assert wheel.read(SHARE + JAR_NAME) == JAR
 
 
+@pytest.mark.heavy
 def test_a_wheel_isnt_built_without_a_jar_that_was_promised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +218,7 @@ def test_a_wheel_writes_its_files(unpacked: Path, tmp_path: Path) -> None:
     assert (tmp_path / JAR_NAME).read_bytes() == JAR
 
 
+@pytest.mark.heavy
 def test_every_module_of_a_wheel_is_imported_without_a_checkout(unpacked: Path) -> None:
     walk = (
         "import caughtup, importlib, pkgutil\n"
@@ -253,6 +255,7 @@ def test_the_sdist_holds_the_tests_and_what_they_read(built: tuple[Path, Path]) 
     assert not {name for name in held if name.startswith((".venv", ".git/", "artifacts"))}
 
 
+@pytest.mark.heavy
 def test_the_models_need_nothing_installed_but_numpy_and_msgspec(
     built: tuple[Path, Path], sources: set[str], tmp_path: Path
 ) -> None:

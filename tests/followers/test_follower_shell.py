@@ -78,6 +78,7 @@ def test_the_jar_has_the_two_classes_that_configs_name(follower_jar: Path) -> No
     assert names[0] == "META-INF/MANIFEST.MF"
 
 
+@pytest.mark.heavy
 def test_the_same_sources_make_the_same_jar(follower_jar: Path, tmp_path: Path) -> None:
     assert build_jar(tmp_path / "again.jar").read_bytes() == follower_jar.read_bytes()
 
@@ -98,6 +99,7 @@ def test_a_source_that_does_not_compile_is_named(
         build_jar(tmp_path / "broken.jar")
 
 
+@pytest.mark.heavy
 def test_a_place_that_cannot_be_written_is_named_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     wanted = tmp_path / "file" / "follower.jar"

@@ -49,6 +49,7 @@ def test_the_large_change_is_balanced_at_the_price_that_is_promised() -> None:
     assert outcome.rounds == 11
 
 
+@pytest.mark.heavy
 def test_the_jar_has_the_figures_that_are_known_of_it() -> None:
     """36 copies and 19 rounds for the fourth client of 48 tasks."""
     (figure,) = measure_movement([Change(3, 4, 48)], [PLAIN], seeds=2, kafka_seeds=2)
@@ -59,6 +60,7 @@ def test_the_jar_has_the_figures_that_are_known_of_it() -> None:
     assert figure["broken"] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("standbys", [0, 1])
 def test_the_jar_and_our_reproduction_play_alike(standbys: int) -> None:
     variety = Variety(standbys, unequal=True, tags=False, racks=False)
@@ -109,6 +111,7 @@ def test_a_promise_that_is_not_kept_is_named_and_gives_exit_status_1(
         assert json.loads(line)["broken"] == ["copies", "spread"]
 
 
+@pytest.mark.heavy
 def test_the_table_has_a_row_for_each_kind_of_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "CHANGES", SMALL[:1])
     result = CliRunner().invoke(

@@ -18,6 +18,7 @@ from tests.support.sizes import daily
 MINUTES = 30
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(daily(1, 10)))
 def test_half_an_hour_of_healthy_churn_is_never_called_stuck(seed: int) -> None:
     """Twenty half hours with four to five reassigned partitions: 2,700 partition-minutes."""

@@ -38,6 +38,7 @@ def figures(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "assignor",
     [
@@ -64,6 +65,7 @@ def test_both_decide_each_group_twice_and_alike_if_kafka_has_the_assignor(assign
             assert 0 < times["least_ms"] <= times["median_ms"] <= times["most_ms"]
 
 
+@pytest.mark.heavy
 def test_a_decision_unlike_the_jars_is_shown_and_gives_exit_status_1(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -77,6 +79,7 @@ def test_a_decision_unlike_the_jars_is_shown_and_gives_exit_status_1(
     assert result.stdout.count("NOT ALIKE") == 2
 
 
+@pytest.mark.heavy
 def test_the_jvm_that_fails_says_why_in_one_line() -> None:
     with PublishedAssignor() as published:
         published.load({**first_round("sticky", GroupSize(2, 2, 1, 0)), "assignor": "mine"})
@@ -121,6 +124,7 @@ def test_rounds_follow_each_other_as_in_kafkas_scale_test() -> None:
     assert new == {**new, "capacity": 3, "previous_active": [], "previous_standby": []}
 
 
+@pytest.mark.heavy
 def test_growth_is_measured_in_processes_of_their_own_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +150,7 @@ def test_growth_is_measured_in_processes_of_their_own_and_drawn(
     assert "No such file" in unwritable.stderr
 
 
+@pytest.mark.heavy
 def test_a_growth_process_that_fails_says_why_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "GROWTH", {"too large": ((46_342, 1),)})
     result = run("--growth", "--assignor", "sticky", "--repeats", "1")

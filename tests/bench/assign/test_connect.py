@@ -11,6 +11,8 @@ from caughtup.bench.assign import connect
 from caughtup.bench.assign.connect import ConnectSize
 from caughtup.bench.main import bench
 
+pytestmark = pytest.mark.heavy
+
 
 def test_each_round_is_decided_alike_and_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "SIZE", ConnectSize(4, 3, 5))

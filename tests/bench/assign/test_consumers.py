@@ -11,6 +11,8 @@ from caughtup.bench.assign import consumers
 from caughtup.bench.assign.consumers import ConsumerGroupSize
 from caughtup.bench.main import bench
 
+pytestmark = pytest.mark.heavy
+
 
 def test_each_group_is_decided_alike_and_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumers, "SIZE", ConsumerGroupSize(5, 3, 7))

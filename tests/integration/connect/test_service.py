@@ -17,6 +17,8 @@ from caughtup.demo.connect.workers import ConnectWorkers
 from caughtup.demo.story.connect.play import file_sink, file_source
 from tests.support.service import Ran, Service, caughtup, wait_for
 
+pytestmark = pytest.mark.heavy
+
 MAX_DELAY_MS = 8_000
 #: What a scheduler may take, here and in three JVMs, on two cores that others use as well.
 SLACK_MS = 5_000

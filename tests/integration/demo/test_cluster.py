@@ -140,6 +140,7 @@ def test_a_wrong_password_is_refused(make_cluster: MakeCluster) -> None:
     assert KafkaError._AUTHENTICATION in codes
 
 
+@pytest.mark.heavy
 def test_sasl_over_tls_works_with_pem_files(make_cluster: MakeCluster, tls: Tls) -> None:
     cluster = make_cluster(security=Security("sasl_ssl", USERS, tls=tls))
     config = cluster.client_config("alice")

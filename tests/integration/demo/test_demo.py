@@ -18,6 +18,8 @@ import pytest
 from caughtup.demo.processes.children import free_ports
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.heavy
+
 _COMMAND = [sys.executable, "-m", "caughtup.agents", "demo"]
 _READY_SECONDS = 120.0
 _END_SECONDS = 40.0

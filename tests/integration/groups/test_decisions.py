@@ -112,6 +112,7 @@ def coordinated_java_members(
             process.kill()
 
 
+@pytest.mark.heavy
 def test_every_epoch_of_groups_on_the_new_protocol_matches(
     cluster: EmbeddedCluster, service: Service, make_topic: MakeTopic, group: str, tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from caughtup.demo.cluster.topics import create_topics
 from tests.support.groups.share_groups import ONE_BROKER, ShareGroups, share_groups
 from tests.support.service import Service, caughtup, wait_for
 
+pytestmark = pytest.mark.heavy
+
 SEED = int(os.environ.get("SHARE_SEED", "1"))
 _PARTITIONS = 3
 

@@ -24,7 +24,7 @@ from tests.support.pipelines.delta import rows_of
 from tests.support.pipelines.watched import Watched
 from tests.support.service import wait_for
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("spark")]
 STEPS = 18
 
 

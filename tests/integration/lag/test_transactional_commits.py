@@ -45,6 +45,8 @@ from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.support.releases import broker_classpath
 from tests.support.service import wait_for
 
+pytestmark = pytest.mark.heavy
+
 HISTORIES = int(os.environ.get("COMMIT_HISTORIES", "20"))
 FIRST_SEED = int(os.environ.get("COMMIT_SEED", "0"))
 TOPIC, PARTITIONS, STEPS = "orders", 2, 14

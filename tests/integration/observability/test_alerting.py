@@ -23,6 +23,8 @@ from tests.support.observability.alertmanager import Alertmanager, Webhook
 from tests.support.observability.prometheus import Prometheus
 from tests.support.service import Service, wait_for
 
+pytestmark = pytest.mark.heavy
+
 #: A broker may be away for a minute before a movement to it is dead: nobody is told of a restart.
 SECONDS = 180.0
 FINE, LOST = TopicPartition("fine", 0), TopicPartition("lost", 0)

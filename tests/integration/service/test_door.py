@@ -6,12 +6,16 @@ import asyncio
 import time
 from collections import Counter
 
+import pytest
+
 from caughtup.bench.door.abuses import abused
 from caughtup.bench.door.crowd import Crowd, HttpAnswer
 from caughtup.bench.door.scene import questions, staged
 from caughtup.bench.offsets.readers import process_figures
 from caughtup.demo.fleet.large_group import GROUP
 from caughtup.demo.story.stage import DemoStage
+
+pytestmark = pytest.mark.heavy
 
 #: Deadlines that a machine holds which is busy with ten other tests, too: `caughtup bench door`
 #: has the figures of one that isn't.

@@ -33,6 +33,8 @@ from tests.support.kafka.tokens import TokenEndpoint, away
 from tests.support.kafka.topics import words_read
 from tests.support.service import Ran, Service, caughtup, commit, settings_file, wait_for
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[3]
 DOCUMENTED = ROOT / "docs/connecting.md"
 SECRET = "sasl.oauthbearer.client.secret"

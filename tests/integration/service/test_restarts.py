@@ -20,6 +20,8 @@ from tests.support.kafka.topics import whole_topic, words_read
 from tests.support.service import Service, commit, wait_for
 from tests.support.sizes import daily
 
+pytestmark = pytest.mark.heavy
+
 #: How often the service is killed, each time while the application rebalances.
 KILLS = daily(1, 3)
 Published = Counter[tuple[str, int]]

@@ -28,6 +28,8 @@ from tests.support.groups.emulated import Rebalancing, name
 from tests.support.kafka.topics import read_topic
 from tests.support.service import Service, caughtup, commit, wait_for
 
+pytestmark = pytest.mark.heavy
+
 HAND_OVERS = int(os.environ.get("HAND_OVERS", "100"))
 #: A session, and what a machine needs that is busy with other tests.
 TAKEN_OVER_SECONDS, GONE_SECONDS, HEARD_SECONDS = 40.0, 40.0, 40.0

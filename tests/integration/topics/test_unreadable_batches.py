@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from confluent_kafka import KafkaError, Producer
 
 from caughtup.agents.progress import Progress
@@ -37,6 +38,7 @@ def send(
     return came_of
 
 
+@pytest.mark.heavy
 def test_what_is_around_a_batch_that_cannot_be_decompressed_is_read(
     cluster: EmbeddedCluster, make_topic: MakeTopic
 ) -> None:

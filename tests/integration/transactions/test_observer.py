@@ -34,6 +34,8 @@ from caughtup.pipelines.java.jars import KAFKA_VERSION, fetch_jars
 from tests.support.kafka.transactions import UNVERIFIED, write_after_end
 from tests.support.oracles import compiled_java, running_oracle
 
+pytestmark = pytest.mark.heavy
+
 CASES = int(os.environ.get("TRANSACTION_CASES", "12"))
 #: So many healthy transactions that none of them may be said to hang.
 HEALTHY = int(os.environ.get("HEALTHY_TRANSACTIONS", "60"))

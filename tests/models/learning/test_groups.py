@@ -18,7 +18,7 @@ from tests.support.sizes import daily
 
 #: Groups are played in so many tests, which may run side by side.
 PARTS = 4
-GROUPS = daily(32, 2_000)
+GROUPS = daily(20, 2_000)
 #: Of what takes as long but shows less.
 FEWER = daily(8, 400)
 #: Of false settings only some are contradicted.

@@ -83,6 +83,7 @@ def test_what_is_known_exactly_needs_no_witness(played: list[Step]) -> None:
             assert step.verdict.result != "consistent" or step.verdict.open
 
 
+@pytest.mark.heavy
 def test_a_changed_decision_is_hardly_ever_consistent(played: list[Step]) -> None:
     found: Counter[tuple[str, str]] = Counter()
     sizes: dict[str, Counter[str]] = {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from caughtup.models.assignment.decision import MovementKind, Rule
 from caughtup.models.assignment.scenario import parse_scenario
 from caughtup.models.assignors.registry import decide
@@ -12,6 +14,7 @@ from tests.oracle.generated.scenarios import generate, generate_uneven, numbers_
 from tests.support.oracles import Oracle
 
 
+@pytest.mark.heavy
 def test_large_groups_are_decided_as_the_published_assignor_decides_them(
     assignor_oracle: Oracle,
 ) -> None:
@@ -32,6 +35,7 @@ def test_large_groups_are_decided_as_the_published_assignor_decides_them(
     assert_same_decisions(assignor_oracle, [scenario])
 
 
+@pytest.mark.heavy
 def test_the_generator_reaches_what_it_has_to_reach() -> None:
     """Or else agreement over its scenarios would prove little."""
     seen: Counter[object] = Counter()

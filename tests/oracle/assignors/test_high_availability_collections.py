@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.assignors.java.priority_queue import JavaPriorityQueue
 from tests.support.sizes import daily
+
+pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("java collections")]
 
 # Letters that differ in case only are equal to the queue but can be told apart.
 LETTERS = st.sampled_from("aAbBcCdD")

@@ -13,6 +13,8 @@ from caughtup.models.assignors.java.tree_bin import JavaTreeBin
 from caughtup.models.ids import TaskId
 from tests.support.sizes import daily
 
+pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("java collections")]
+
 #: One subtopology up and 31 partitions down is the same hash code.
 COLLIDING = [TaskId(subtopology, 31 * (19 - subtopology)) for subtopology in range(20)]
 SPREAD = [TaskId(0, partition) for partition in range(60)]

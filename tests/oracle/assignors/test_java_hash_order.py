@@ -13,6 +13,8 @@ from caughtup.models.assignors.java.hash_order import ClientHashOrder
 from caughtup.models.ids import ProcessId
 from tests.support.sizes import daily
 
+pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("java collections")]
+
 # The second kind shares buckets, more than eight ids to one of them.
 UUIDS = st.one_of(st.uuids(), st.integers(1, 400).map(lambda number: UUID(int=number << 8)))
 IDS = st.sets(UUIDS, min_size=1, max_size=70).map(

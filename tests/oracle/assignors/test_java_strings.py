@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caughtup.models.assignors.java.strings import hash_code, in_hash_map_order, in_hash_set_order
 from tests.support.sizes import daily
+
+pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("java collections")]
 
 # Any characters but halves of pairs, and names of one hash code, which crowd a bucket.
 ALIKE = st.lists(st.sampled_from(["Aa", "BB"]), min_size=5, max_size=5).map("".join)

@@ -130,6 +130,7 @@ def test_kafka_itself_places_the_same_standbys_otherwise_each_time(
     assert all(one == actives[0] for one in actives)
 
 
+@pytest.mark.heavy
 def test_the_generators_reach_what_they_have_to_reach() -> None:
     """Or else agreement over their scenarios would prove little."""
     seen: Counter[object] = Counter()

@@ -23,6 +23,7 @@ def test_larger_groups_are_decided_as_the_published_assignor_decides_them(
     assert_same_decisions(assignor_oracle, [generate_large(seed, strategy) for seed in range(2)])
 
 
+@pytest.mark.heavy
 def test_the_generator_reaches_what_it_has_to_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or else agreement over its scenarios would prove little."""
     seen: Counter[object] = Counter()

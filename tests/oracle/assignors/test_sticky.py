@@ -22,6 +22,7 @@ from tests.oracle.generated.sticky import generate_sticky, join
 from tests.support.oracles import Oracle
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("assignor", ["sticky", "fallback_prior"])
 def test_a_large_group_that_grows_is_decided_as_the_published_assignors_decide_it(
     assignor_oracle: Oracle, assignor: str
@@ -45,6 +46,7 @@ def test_a_large_group_that_grows_is_decided_as_the_published_assignors_decide_i
             client["previous_standby"] = [str(task) for task in given.standby]
 
 
+@pytest.mark.heavy
 def test_the_generator_reaches_what_it_has_to_reach() -> None:
     """Or else agreement over its scenarios would prove little."""
     seen: Counter[object] = Counter()

@@ -29,6 +29,7 @@ from tests.support.sizes import daily
 TASK = TaskId(0, 0)
 
 
+@pytest.mark.heavy
 def test_the_generators_reach_what_they_have_to_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or else agreement over their scenarios would prove little."""
     scenarios = [generate_tagged(seed) for seed in range(120)]

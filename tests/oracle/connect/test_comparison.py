@@ -24,6 +24,7 @@ from tests.support.oracles import Oracle
 pytestmark = pytest.mark.xdist_group("connect oracle")
 
 
+@pytest.mark.heavy
 def test_the_generators_reach_every_reason_and_what_is_rare() -> None:
     seen: Counter[str] = Counter()
     for seed in range(150):

@@ -40,6 +40,7 @@ def test_partitions_are_assigned_as_by_the_published_assignors(
     tally(len(seeds))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @pytest.mark.family("consumer groups: the assignors of 4.4.0, 5 rounds each")
 @seeds_of_a_family(quick=True)
@@ -66,6 +67,7 @@ def test_tasks_are_assigned_as_by_the_sticky_assignor(
     tally(len(seeds))
 
 
+@pytest.mark.heavy
 @pytest.mark.family("streams groups: sticky of 4.4.0, 6 rounds each")
 @seeds_of_a_family(quick=True)
 @of_4_4

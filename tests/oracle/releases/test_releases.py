@@ -31,6 +31,8 @@ from tests.support.rebalance_parsing import parse_rebalance
 from tests.support.releases import RELEASES, release_classpath
 from tests.support.sizes import SCENARIOS_A_DAY, THOROUGH
 
+pytestmark = pytest.mark.heavy
+
 ORACLE = "org.apache.kafka.streams.processor.internals.PartitionAssignorOracle"
 SOURCES = [
     path

@@ -18,6 +18,8 @@ from tests.support.pipelines.delta import counted, new_tables, rows_of, unseen
 from tests.support.pipelines.s3 import BUCKET, SECRET, Between, options, s3_server
 from tests.support.pipelines.s3 import between as s3_between
 
+pytestmark = pytest.mark.heavy
+
 BATCHES = 3
 
 

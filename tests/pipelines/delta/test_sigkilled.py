@@ -28,6 +28,8 @@ from tests.support.pipelines.by_hand import records_of, write_batch
 from tests.support.pipelines.delta import OWNER, counted, new_tables, rows_of, unseen
 from tests.support.pipelines.s3 import BUCKET, options, s3_server
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).resolve().parents[3]
 SEED = int(os.environ.get("HISTORY_SEED", str(time.time_ns() % 1_000_000)))
 NAMES = [layout.name for layout in LAYOUTS]

@@ -33,6 +33,7 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.glob("*.jar"))
 
 
+@pytest.mark.heavy
 def test_callers_at_the_same_time_get_one_whole_directory(cache: Path) -> None:
     callers = [
         subprocess.Popen(
@@ -50,6 +51,7 @@ def test_callers_at_the_same_time_get_one_whole_directory(cache: Path) -> None:
     assert sorted(path.suffix for path in cache.iterdir()) == ["", ".lock"]
 
 
+@pytest.mark.heavy
 def test_a_directory_that_lacks_something_is_fetched_anew(
     cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +70,7 @@ def test_a_directory_that_lacks_something_is_fetched_anew(
     assert sorted(json.loads((directory / "complete.json").read_text())) == BINDING_JARS
 
 
+@pytest.mark.heavy
 def test_what_is_left_out_stays_out_and_has_a_directory_of_its_own(cache: Path) -> None:
     everything = jars.fetch_jars("binding", [BINDING])
     less = jars.fetch_jars("binding", [BINDING], without=["org.slf4j:slf4j-api"])

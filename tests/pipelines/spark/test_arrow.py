@@ -7,6 +7,8 @@ from caughtup.pipelines.history.tables import TABLES
 from caughtup.pipelines.spark.arrow import arrow_schema, to_arrow
 from caughtup.pipelines.tables import Table
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_a_schema_is_the_one_that_spark_gives(spark: SparkSession, table: Table) -> None:

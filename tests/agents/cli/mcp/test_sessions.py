@@ -122,6 +122,7 @@ async def test_what_is_not_there_is_an_error_of_the_tool(site: Site) -> None:
         assert (await client.call_tool("delete", {})).is_error
 
 
+@pytest.mark.heavy
 async def test_hostile_names_are_data() -> None:
     state = everything()
     assess(state, NOW_MS)
@@ -132,6 +133,7 @@ async def test_hostile_names_are_data() -> None:
         assert [one["topic"] for one in moving["reassignments"]] == ["orders-in"]
 
 
+@pytest.mark.heavy
 async def test_over_http_it_answers_the_same(site: Site) -> None:
     async with over_http("--service", site.url("")) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
@@ -159,6 +161,7 @@ async def test_over_http_it_is_behind_the_pages_token(token_file: Path) -> None:
                     assert response.headers["WWW-Authenticate"].startswith("Bearer")
 
 
+@pytest.mark.heavy
 async def test_over_http_other_hosts_and_their_pages_are_refused(site: Site) -> None:
     async with (
         listening("--service", site.url("")) as url,
@@ -182,6 +185,7 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
     assert "is not [HOST:]PORT" in ran.stderr
 
 
+@pytest.mark.heavy
 async def test_a_taken_port_is_refused_in_a_line(site: Site) -> None:
     ran = await asyncio.create_subprocess_exec(
         *(sys.executable, *COMMAND, "--http", str(site.server.port), "--service", site.url("")),

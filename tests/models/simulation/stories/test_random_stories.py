@@ -45,6 +45,7 @@ def test_a_story_whose_coordinator_assigns_comes_to_rest_with_each_task_running_
         pytest.fail(told(shrunk(story)))
 
 
+@pytest.mark.heavy
 def test_a_thread_that_keeps_what_it_should_let_go_is_found_and_the_story_shrunk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -105,6 +105,7 @@ def test_a_state_that_is_lost_is_restored_whole() -> None:
     assert end.offsets_restored >= 200_000
 
 
+@pytest.mark.heavy
 def test_100_clients_with_1000_tasks_can_be_restarted_in_turn() -> None:
     clients = running(100, 1_000)
     end = simulate(

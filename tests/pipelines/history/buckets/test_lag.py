@@ -197,6 +197,7 @@ def test_the_rows_are_those_of_the_fold_however_the_records_are_cut(
     assert rows_of(batches) == expected, f"seed {SEED}"
 
 
+@pytest.mark.heavy
 def test_few_records_make_the_same_rows_as_among_many() -> None:
     random = Random(SEED)
     for number in range(FEW):
