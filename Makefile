@@ -79,7 +79,7 @@ test: ready  ## The tests, against real Kafka, Spark and Prometheus
 
 heavy: ready  ## The heavy tests, or a third of them: PART=1/3, PART=today
 	@$(BIN)/pytest -m "heavy and not thorough and not unsteady" $(WORKERS) \
-	  $(if $(PART),--part $(PART)) $(PYTEST_ARGS)
+	  $(if $(PART),--part $(PART)) $(PYTEST_ARGS) $$(grep -rl --include='test_*.py' mark.heavy tests)
 
 thorough: java prometheus images install classes heavy  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
