@@ -1,4 +1,4 @@
-"""How tests are dealt to the workers of ``make test``, named, and which scenarios a day holds."""
+"""Assign tests to the workers of ``make test``, shorten their names, choose a day's scenarios."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LEFT_OUT = ("heavy", "thorough", "unsteady")
 _PARTS = 3
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
-#: Folders whose tests wait more than they compute. Their files come evenly among the others, so that
-#: the processors have something to do meanwhile, but for the last tenth of those: who waits at the
-#: very end waits alone.
+#: Folders whose tests wait more than they compute. Their files are spread over the first nine tenths
+#: of the others, so that the processors compute while these wait; of the last tenth too little would
+#: be left to compute.
 _WAITING = ("integration", "pipelines")
 _EVENLY = 0.9
 
@@ -47,8 +47,8 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 _ROOT = Path(__file__).parents[1]
-#: What Python finds first in executors that are processes of their own: another release of PySpark,
-#: where one is in front of the installed one here.
+#: Executors that are processes of their own get this PYTHONPATH, too, so that they import the same
+#: release of PySpark as the tests.
 _FIRST = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 _PATH = os.pathsep.join(dict.fromkeys([*_FIRST, str(_ROOT)]))
 #: The Python workers of Spark begin here, wherever a test's command runs; no option has a space.

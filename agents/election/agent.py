@@ -286,7 +286,7 @@ class Election(Service):
 async def until_active(service: Service, health: Health, *, cluster_wide: bool = False) -> None:
     """Wait until this instance is active, or until the service has to stop.
 
-    ``cluster_wide``: until it is the one that does what is about no group, too.
+    ``cluster_wide``: also wait until it does the cluster-wide work, which belongs to no group.
     """
     while not service.should_stop:
         if health.standby is None and (health.cluster_wide() or not cluster_wide):

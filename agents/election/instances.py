@@ -38,7 +38,7 @@ _NAMESPACE = Path("/proc/self/ns/pid")
 _STATE, _STARTED = 0, 19
 _ENDED = ("Z", "X")
 _SIGNING_KEY, TOPIC_PREFIX = "signing_key_file", "topic_prefix"
-#: The settings by which what an instance publishes differs from what another one would.
+#: Settings that change what an instance publishes: all instances need the same values.
 _PUBLISHED_BY = (
     "applications",
     "connect_topics",

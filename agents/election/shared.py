@@ -125,8 +125,9 @@ class SharedElection(Election):
         held.numbers = frozenset()
 
     def _protocols(self) -> tuple[str, ...]:
-        # Where the work is shared, an instance that knows of one active instance only is refused: it
-        # would give all to itself, and fence no other.
+        # Where instances share the groups, or there is no other, offer SHARED alone. The coordinator
+        # then refuses an instance that knows ACTIVE alone: as the leader it would take all
+        # partitions and fence no other instance.
         known = self._others.protocol if self._protocol is None else self._protocol
         self._offered = (SHARED,) if known in (None, SHARED) else (SHARED, ACTIVE)
         return self._offered

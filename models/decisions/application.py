@@ -71,10 +71,10 @@ class Application:
             self.pending.popleft()
 
     def restore(self, published: RecommendationRecord) -> None:
-        """Mark the newest generation as decided before a restart, and drop those before it.
+        """Give the newest generation the recommendation that it got before a restart.
 
-        ``published`` is the last recommendation from before the restart; if it was made for another
-        generation, nothing changes.
+        Those before it are dropped. ``published`` is the last recommendation from before the
+        restart; if it was made for another generation, nothing changes.
         """
         if self._holds(published):
             newest = self.pending.pop()
@@ -99,15 +99,15 @@ class Application:
         """Return the last decided generation if copies have caught up since; else None."""
         return self.latest if self.has_newly_caught_up(positions) else None
 
-    def awaits(self, generation: StreamsGeneration) -> bool:
+    def is_next(self, generation: StreamsGeneration) -> bool:
         """Return whether a generation is the next to decide."""
         return bool(self.pending) and self.pending[0].generation is generation
 
     def settle(self, life: GenerationLife) -> bool:
         """Store a generation in its next state; return whether to publish its recommendation.
 
-        That isn't so while it waits, if it is unchanged or no longer pending, if it was published
-        before, or if its recommendation is the same as the last.
+        Return False if the generation still waits, is unchanged, is no longer pending, was published
+        before, or has the same recommendation as the last.
         """
         decided, before = life.decision, self.decided
         if life is self.latest:
@@ -118,7 +118,7 @@ class Application:
             self.latest, self.movements_due = life, True
             self.caught_up = self.caught_up.with_others(decided.caught_up)
             return decided.recommendation is not before.recommendation
-        if not self.awaits(life.generation):
+        if not self.is_next(life.generation):
             return False
         if decided is None:
             self.pending[0] = life

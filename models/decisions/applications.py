@@ -125,7 +125,7 @@ class Applications(Mapping[str, Application]):
         return list(self._published.each_newest())
 
     def restore_published(self) -> None:
-        """Mark the generations that stored recommendations were made for, which decides them."""
+        """Give generations the stored recommendations that were made for them: none is decided again."""
         for group, known in self._known.items():
             if known.pending and (published := self._published.newest(group)):
                 known.restore(published)
@@ -278,7 +278,7 @@ class Applications(Mapping[str, Application]):
         application = self._known.get(group)
         if application is None:
             return None
-        if decided and decided.learned is not None and application.awaits(life.generation):
+        if decided and decided.learned is not None and application.is_next(life.generation):
             self.learned.keep(life.generation, decided.learned, decided.inputs.placed)
         if not application.settle(life) or decided is None:
             return None

@@ -45,7 +45,7 @@ Target = ConsumerGroupTargetAssignmentMember
 class ConsumerEpoch:
     """A target assignment, and what the coordinator computed it by.
 
-    ``before`` has the target assignment before, of each member or of the member whose static
+    ``before`` has the previous target assignment, of each member or of the member whose static
     successor it is; None if that isn't known, because of ``unknown``. ``topics`` are those of the
     members' subscriptions and of their regular expressions, of which one is ``unresolved`` if its
     topics are not known. ``asked`` is the assignor that members ask for. ``at_ms`` is 0 before 4.3.
@@ -63,9 +63,9 @@ class ConsumerEpoch:
     unknown: str = ""
     unresolved: bool = False
 
-    def undetermined(self, why: str) -> Decided:
+    def undetermined(self, why: str) -> ComparedEpoch:
         """Return that it isn't known whether the coordinator's assignor decides so, and why."""
-        return Decided(_told(self.asked or UNIFORM, "undetermined", why))
+        return ComparedEpoch(_told(self.asked or UNIFORM, "undetermined", why))
 
     @property
     def size(self) -> int:
@@ -101,8 +101,8 @@ class ConsumerEpoch:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """A comparison, which is made again once a topic of ``awaits`` has that many partitions, or a name."""
+class ComparedEpoch:
+    """A target assignment that was compared: again once a topic of ``awaits`` has its name or size."""
 
     decision: ConsumerDecision
     awaits: Mapping[str, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Decided:
 
 def coordinator_decision(
     one: ConsumerEpoch, topics: TopicNames, partitions: Callable[[str], int]
-) -> Decided:
+) -> ComparedEpoch:
     """Compare a target assignment with what the coordinator's assignor decides.
 
     ``partitions`` returns how many a topic has, 0 if that is not known.
@@ -125,7 +125,7 @@ def coordinator_decision(
         why = f"the names of {unnamed} assigned topics are not known"
         if unnamed == 1:
             why = "the name of an assigned topic is not known"
-        return Decided(
+        return ComparedEpoch(
             _told(asked, "undetermined", why),
             {name: NO_NAME for name in sorted(read) if ids.get(name) not in assigned},
         )
@@ -139,7 +139,7 @@ def coordinator_decision(
     for assignor in tried:
         if assignor not in (UNIFORM, RANGE):
             why = f"the assignor {assignor!r:.80} is not reproduced"
-            return Decided(_told(assignor, "undetermined", why))
+            return ComparedEpoch(_told(assignor, "undetermined", why))
         for number, group in enumerate(_groups(one, counts, ids, topic_names)):
             if number and (
                 assignor == RANGE or number >= min(_MOST_ORDERS, _MOST_TRIED // max(size, 1))
@@ -154,7 +154,7 @@ def coordinator_decision(
             if decided == actual:
                 return _matched(assignor, counts, partitions)
             differs = differs or differences(decided, actual)
-    return Decided(_told(asked, *_mismatch(one, tried, differs, complete=complete)))
+    return ComparedEpoch(_told(asked, *_mismatch(one, tried, differs, complete=complete)))
 
 
 class _Epoch(Protocol):
@@ -190,15 +190,17 @@ def missing_records(one: _Epoch) -> str | None:
     return None
 
 
-def _matched(assignor: str, counts: Mapping[str, int], partitions: Callable[[str], int]) -> Decided:
+def _matched(
+    assignor: str, counts: Mapping[str, int], partitions: Callable[[str], int]
+) -> ComparedEpoch:
     """Return a match, or what the coordinator knew otherwise of the topics' partitions."""
     other = {topic: count for topic, count in sorted(counts.items()) if partitions(topic) != count}
     if not other:
-        return Decided(_told(assignor, "match"))
+        return ComparedEpoch(_told(assignor, "match"))
     first, count = next(iter(other.items()))
     has = partitions(first) or "none that is known"
     why = f"the coordinator knew {count} partitions of {first}, which has {has}"
-    return Decided(_told(assignor, "consistent", why), other)
+    return ComparedEpoch(_told(assignor, "consistent", why), other)
 
 
 def _mismatch(

@@ -9,7 +9,8 @@
            │                    │                │
            └────────────────────┴──▶ published ──┘
 
-A generation that waits for nothing goes from ``read`` to ``decided`` at once.
+A generation that waits for nothing goes from ``read`` to ``decided`` at once; one that waits is
+looked at again and again, and may stay in its state.
 
 Every transition goes through ``GenerationLife.to``, which checks it. A generation may also end
 undecided: once ``__consumer_offsets`` was read to its end, only the newest generation of an

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from caughtup.models.assignors.java.timeline_map import orders_of_members
 from caughtup.models.assignors.kafka.streams_group import BrokerRelease, MemberTasks, assign_sticky
 from caughtup.models.decisions.consumer_decision import ConsumerDecision, some_of
-from caughtup.models.decisions.coordinator_decision import COORDINATOR, Decided, missing_records
+from caughtup.models.decisions.coordinator_decision import (
+    COORDINATOR,
+    ComparedEpoch,
+    missing_records,
+)
 from caughtup.models.groups.streams import StreamsGroup, tasks_of
 from caughtup.models.ids import TaskId
 from caughtup.models.records.fields import or_absent
@@ -52,9 +56,9 @@ class StreamsEpoch:
     standbys: int | None
     unknown: str = ""
 
-    def undetermined(self, why: str) -> Decided:
+    def undetermined(self, why: str) -> ComparedEpoch:
         """Return that it isn't known whether the coordinator's assignor decides so, and why."""
-        return Decided(_told("undetermined", why))
+        return ComparedEpoch(_told("undetermined", why))
 
     @property
     def size(self) -> int:
@@ -95,7 +99,7 @@ class StreamsEpoch:
         )
 
 
-def streams_group_decision(one: StreamsEpoch, partitions: Callable[[str], int]) -> Decided:
+def streams_group_decision(one: StreamsEpoch, partitions: Callable[[str], int]) -> ComparedEpoch:
     """Compare a target assignment with what the coordinator's assignor decides.
 
     ``partitions`` returns how many a topic has, 0 if that is not known.
@@ -119,7 +123,7 @@ def streams_group_decision(one: StreamsEpoch, partitions: Callable[[str], int]) 
     elif one.stateful:
         why = "a coordinator of 4.4 assigns by offsets that members report, too, and no record has them"
     else:
-        return Decided(_told("mismatch", _differences(one, tasks, actual)))
+        return ComparedEpoch(_told("mismatch", _differences(one, tasks, actual)))
     return one.undetermined(why)
 
 
@@ -170,7 +174,7 @@ def _matched(
     widths: Mapping[str, int],
     partitions: Callable[[str], int],
     matching: list[BrokerRelease],
-) -> Decided:
+) -> ComparedEpoch:
     """Return a match, or what the coordinator knew otherwise of the topics' partitions."""
     client = COORDINATOR if len(matching) > 1 else f"{COORDINATOR} {matching[0].value}"
     for name, width in widths.items():
@@ -179,8 +183,8 @@ def _matched(
         if most != width:
             why = f"the coordinator knew {width} tasks of subtopology {name}, which has {most}"
             awaits = {topic: width for topic, count in known.items() if count != width}
-            return Decided(_told("consistent", why, client), awaits)
-    return Decided(_told("match", client=client))
+            return ComparedEpoch(_told("consistent", why, client), awaits)
+    return ComparedEpoch(_told("match", client=client))
 
 
 def _differences(one: StreamsEpoch, tasks: list[TaskId], actual: Mapping[str, Tasks]) -> str:

@@ -1,4 +1,4 @@
-"""The target assignments before of each group on the new protocols, and when the next is complete.
+"""The previous target assignment of each group on the new protocols, until the next is complete.
 
 A coordinator writes the records of a target assignment one after the other, the epoch's last, so
 that a batch may end in between. Other records change members' target assignments without a new
@@ -73,7 +73,8 @@ class TargetsBefore(Generic[T]):
     def complete(self, group: Coordinated[T]) -> None:
         """Take the group's present target assignment as the one before the next.
 
-        It is not known if a member has none: a coordinator writes one of every new member.
+        If a member has no target assignment, all of it is unknown: the coordinator writes one for
+        every new member.
         """
         self.why = ""
         self._held = None
@@ -115,14 +116,17 @@ class TargetsBefore(Generic[T]):
         return found
 
 
-def targets_before(
+def apply_targets(
     table: dict[str, TargetsBefore[T]],
     group: str,
     found: Coordinated[T] | None,
     is_deleted: bool,
     is_complete: bool,
 ) -> TargetsBefore[T] | None:
-    """Return a group's target assignments before the one that a batch completed; None if it didn't."""
+    """Apply a batch's records of a group to the table.
+
+    Return the group's previous target assignment if the batch completed the next one, else None.
+    """
     if found is None:
         if is_deleted:  # it may come again
             table.pop(group, None)

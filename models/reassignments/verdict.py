@@ -7,6 +7,8 @@ measuring      observed fewer than three times
 unknown        its last observation is too old, or it has no replicas
 completing     it is no longer listed
 no source      for a minute it has had no leader that runs; measuring before that
+blocked        the required ISR has been complete for 30 s, a replica of the target is out of the ISR,
+               and it is not known which replicas the controller waits for
 stalled        the required ISR has been complete for 30 s, and the controller hasn't completed it
 completing     the required ISR is complete
 dead target    a broker that is to get a replica is down, fenced, or without that log directory

@@ -18,15 +18,15 @@ from caughtup.models.decisions.consumer_decision import (
 )
 from caughtup.models.decisions.coordinator_decision import (
     NO_NAME,
+    ComparedEpoch,
     ConsumerEpoch,
-    Decided,
     coordinator_decision,
 )
 from caughtup.models.decisions.streams_group_decision import StreamsEpoch, streams_group_decision
 from caughtup.models.decisions.targets_before import (
     Coordinated,
     TargetsBefore,
-    targets_before,
+    apply_targets,
 )
 from caughtup.models.faults import Faults
 from caughtup.models.groups.generation import group_type
@@ -78,7 +78,7 @@ class DecisionKind(NamedTuple):
 
 class _Waiting(NamedTuple):
     epoch: ConsumerEpoch | StreamsEpoch
-    decided: Decided
+    decided: ComparedEpoch
     since_ms: int
 
 
@@ -87,7 +87,7 @@ class LargeEpoch(NamedTuple):
 
     group: str
     epoch: ConsumerEpoch | StreamsEpoch
-    decide: Callable[[], Decided]
+    decide: Callable[[], ComparedEpoch]
 
 
 class _Last(NamedTuple):
@@ -205,7 +205,7 @@ class GroupDecisions:
         found, records = self._groups.consumer.get(group), batch.consumer_group_records
         is_deleted = records.get(ConsumerGroupKey(_CONSUMER_EPOCH, group), True) is None
         complete = records.get(ConsumerGroupKey(_CONSUMER_COMPLETE, group))
-        targets = targets_before(self._consumer, group, found, is_deleted, complete is not None)
+        targets = apply_targets(self._consumer, group, found, is_deleted, complete is not None)
         if found is not None and targets is not None:
             before = targets.of_members(found)
             if before is None and not targets.why and len(found.members) == 1:
@@ -218,7 +218,7 @@ class GroupDecisions:
         found, records = self._groups.streams.get(group), batch.streams_group_records
         is_deleted = records.get(StreamsGroupKey(_STREAMS_EPOCH, group), True) is None
         complete = records.get(StreamsGroupKey(_STREAMS_COMPLETE, group))
-        targets = targets_before(self._streams, group, found, is_deleted, complete is not None)
+        targets = apply_targets(self._streams, group, found, is_deleted, complete is not None)
         if found is not None and targets is not None:
             epoch = StreamsEpoch.of(found, targets.of_members(found), targets.why)
             targets.complete(found)
@@ -262,7 +262,7 @@ class GroupDecisions:
         epoch: ConsumerEpoch | StreamsEpoch,
         names: TopicNames | None = None,
         counts: Mapping[str, int] | None = None,
-    ) -> Callable[[], Decided]:
+    ) -> Callable[[], ComparedEpoch]:
         """Return what decides an epoch, with what is known of topics then, or with these copies."""
         count = self._ends.partition_count if counts is None else lambda topic: counts.get(topic, 0)
         if isinstance(epoch, StreamsEpoch):
@@ -274,7 +274,7 @@ class GroupDecisions:
         while self._large:
             yield self._large.popleft()
 
-    def apply_large(self, one: LargeEpoch, decided: Decided, now_ms: int) -> None:
+    def apply_large(self, one: LargeEpoch, decided: ComparedEpoch, now_ms: int) -> None:
         """Apply the decision of an epoch from ``take_large``, which may not be the group's last any more."""
         group, last = one.group, self._last.get(one.group)
         if last is not None and last.generation > one.epoch.epoch:
@@ -283,7 +283,7 @@ class GroupDecisions:
             self._note(group, one.epoch, decided, now_ms)
 
     def _note(
-        self, group: str, epoch: ConsumerEpoch | StreamsEpoch, decided: Decided, now_ms: int
+        self, group: str, epoch: ConsumerEpoch | StreamsEpoch, decided: ComparedEpoch, now_ms: int
     ) -> None:
         self._last[group] = _Last(epoch.epoch, decided.decision)
         self._waiting[group] = _Waiting(epoch, decided, now_ms)

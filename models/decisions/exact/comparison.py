@@ -44,7 +44,7 @@ class ExactResult(NamedTuple):
 
     @property
     def plans(self) -> bool:
-        """Whether the decision's movements are the leader's plan; a follower's is its recommendation."""
+        """Whether the leader planned the decision's movements; False if it followed a recommendation."""
         return self.leader.result == "match" and self.leader.assignor != FOLLOWER
 
 
