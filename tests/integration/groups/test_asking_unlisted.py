@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from confluent_kafka.admin import AdminClient
+
 from caughtup.agents.kafka.protocol.requests import Key
 from caughtup.demo.cluster.cluster import EmbeddedCluster
+from caughtup.models.wire.record_keys import CONSUMER_OFFSETS
 from tests.support.groups.asked import Behind, Groups
 from tests.support.kafka import rewriting_rules
 from tests.support.kafka.rewriting import Rewriting
@@ -52,6 +55,13 @@ def test_a_service_whose_broker_lists_no_groups_is_ready_without_them(
             lines = [line for line in service.log.splitlines() if "asking about groups" in line]
             assert 0 < len(lines) <= 2 * 10, lines  # a minute may have ended meanwhile
             assert service.page()["groups"]
+        except AssertionError as error:
+            # Seen once: no group of the other broker, though each coordinates some of them.
+            admin = AdminClient(shared_cluster.client_config())
+            log = admin.list_topics(CONSUMER_OFFSETS, timeout=10).topics[CONSUMER_OFFSETS]
+            leaders = {number: one.leader for number, one in log.partitions.items()}
+            error.add_note(f"leaders {leaders}, {groups.all}\n{service.log[-4000:]}")
+            raise
         finally:
             service.process.terminate(10)
 
