@@ -104,7 +104,9 @@ class Shown:
             f'bootstrap_servers = "{stage.cluster.bootstrap_servers}"\nweb_port = {self.port}\n'
             f'application_id = "{self.name}"\ntopic_prefix = "{self.name}-"\nlag_interval = 2\n'
         )
-        return subprocess.Popen(self._command("run", "--config", str(settings)), env=self._env())
+        # Python finds the checkout that it starts in before any of PYTHONPATH.
+        command = self._command("run", "--config", str(settings))
+        return subprocess.Popen(command, cwd=self.checkout, env=self._env())
 
     def ask(self, stage: DemoStage) -> None:
         """Ask the service and commands."""
@@ -115,6 +117,7 @@ class Shown:
             done = subprocess.run(
                 self._command(*command, *options),
                 check=False,
+                cwd=self.checkout,
                 env=self._env(),
                 capture_output=True,
                 text=True,
