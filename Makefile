@@ -84,8 +84,8 @@ heavy: ready  ## The heavy tests, or a third of them: PART=1/3, PART=today
 thorough: java prometheus images install classes heavy  ## What takes minutes each: a Spark cluster, the history killed KILLS=10 times
 	@HISTORY_KILLS=$(KILLS) $(BIN)/pytest -m thorough
 	@TESTS_THOROUGH=1 ORACLE_SCENARIOS=2000 $(BIN)/pytest -m "not thorough and not unsteady" \
-	  --numprocesses 2 --dist loadgroup --no-loadscope-reorder tests/oracle tests/simulation tests/followers tests/fuzz tests/models \
-	  tests/agents tests/demo tests/integration/demo/test_broker_config.py \
+	  $(WORKERS) --numprocesses 2 tests/oracle tests/simulation tests/followers tests/fuzz \
+	  tests/models tests/agents tests/demo tests/integration/demo/test_broker_config.py \
 	  tests/integration/service/test_restarts.py tests/integration/service/test_bad_input.py
 
 unsteady: java prometheus install  ## Tests of what others' bugs may break under load: see pyproject.toml

@@ -22,7 +22,7 @@ _SHARED_CLUSTER = "shared_cluster"
 _CLUSTERS = 2
 #: The marks of tests that are left out by default: see pyproject.toml.
 _LEFT_OUT = ("heavy", "thorough", "unsteady")
-#: Of the heavy tests, ``--part today`` is one of so many parts, another each day.
+#: ``--part today`` is one of so many parts, another each day.
 _PARTS = 3
 #: A test that may take longer than this by its own word takes long: it begins early.
 _LONG_SECONDS = 300
@@ -69,8 +69,21 @@ _NAME_CHARACTERS = 200
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--part``, for CI, which has time for some of the heavy tests."""
     parser.addoption(
-        "--part", metavar="K/N", help="only the K-th of N parts of the heavy tests, or today's"
+        "--part",
+        metavar="K/N",
+        type=part,
+        help="only the K-th of N parts of what is selected, or today's",
     )
+
+
+def part(text: str) -> tuple[int, int]:
+    """Return K and N of ``K/N``, or of ``today``; raise ValueError. Errors say this function's name."""
+    if text == "today":
+        return _today % _PARTS + 1, _PARTS
+    number, parts = map(int, text.split("/"))
+    if not 1 <= number <= parts:
+        raise ValueError(text)
+    return number, parts
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -91,13 +104,13 @@ def pytest_collection_modifyitems(
 ) -> Generator[None]:
     """Keep together what is in one file, or shares what is slow to start; the longest first.
 
-    The groups are made before xdist writes them into the names of tests, the order once all that is
-    not to be run is gone.
+    The groups are made before xdist writes them into the names of tests, parts and the order once
+    all that is not to be run is gone.
     """
     _group_items(items)
+    yield
     if config.option.part is not None:
         _keep_part(config, items)
-    yield
     _order(items)
 
 
@@ -124,33 +137,18 @@ def _order(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> tuple[bool, bool, bool, float]:
         file, group = str(item.path), _group(item)
         place = waiting[file] if file in waiting else (others[file] + 0.5) / between
+        # Spark's tests are one group: two sessions at once would have both processors to themselves.
         return group != _SHARED, group != "spark", file not in long, place
 
     items.sort(key=rank)  # stable: within a rank as they were found
 
 
 def _keep_part(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the heavy tests of other parts; what shares a cluster or a JVM is in one part."""
-    text = (
-        f"{_today % _PARTS + 1}/{_PARTS}" if config.option.part == "today" else config.option.part
-    )
-    try:
-        part, parts = map(int, text.split("/"))
-    except ValueError:
-        raise pytest.UsageError(f"--part {text}: not K/N, as in 1/3, nor today") from None
-    if not 1 <= part <= parts:
-        raise pytest.UsageError(f"--part {text}: there are parts 1 to {parts}")
-    heavy = [
-        item
-        for item in items
-        if item.get_closest_marker("heavy") and not item.get_closest_marker("thorough")
-    ]
-    groups = sorted({_group(item) for item in heavy})
-    others = {group for number, group in enumerate(groups) if number % parts != part - 1}
-    left_out = [item for item in heavy if _group(item) in others]
-    config.hook.pytest_deselected(items=left_out)
-    gone = set(left_out)
-    items[:] = [item for item in items if item not in gone]
+    """Deselect the tests of other parts; what shares a cluster or a JVM is in one part."""
+    number, parts = config.option.part
+    mine = set(sorted({_group(item) for item in items})[number - 1 :: parts])
+    config.hook.pytest_deselected(items=[item for item in items if _group(item) not in mine])
+    items[:] = [item for item in items if _group(item) in mine]
 
 
 def _group(item: pytest.Item) -> str:

@@ -227,7 +227,7 @@ def _assign(one: ConsumerEpoch, assignor: str) -> Assign:
 def _is_homogeneous(one: ConsumerEpoch) -> bool:
     """Return whether the coordinator takes the subscriptions for equal.
 
-    Source: ConsumerGroupSpec.subscriptionType of the group coordinator 4.3.1.
+    Source: ConsumerGroup.subscriptionType of the group coordinator 4.3.1.
     """
     patterns = {member.subscribed_topic_regex or "" for member in one.members.values()}
     names = Counter(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from caughtup.models.assignment import fields
-from caughtup.models.assignors.consumer.group import Assignment, ConsumerGroupSpec, ConsumerMember
+from caughtup.models.assignors.consumer.group import (
+    Assign,
+    Assignment,
+    ConsumerGroupSpec,
+    ConsumerMember,
+)
 from caughtup.models.assignors.consumer.ranges import assign_coordinator_range, assign_range
 from caughtup.models.assignors.consumer.round_robin import assign_round_robin
 from caughtup.models.assignors.consumer.sticky import assign_cooperative_sticky, assign_sticky
@@ -18,7 +23,6 @@ from caughtup.models.assignors.kafka.streams_group import assign_sticky as assig
 from caughtup.models.errors import ScenarioError
 from caughtup.models.ids import NUMBER_MAX, TaskId, TopicPartition
 
-Assign = Callable[[ConsumerGroupSpec], Assignment]
 #: The assignors of consumer groups, by the names on lines; the last two are the coordinator's.
 CONSUMER_ASSIGNORS: Mapping[str, Assign] = {
     "range": assign_range,
